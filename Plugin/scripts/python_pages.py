@@ -42,7 +42,7 @@ PARTS = [
     ("", "_internal/mixtures.py", None),
     ("", "_internal/learning.py", None),
     *((f"Figures: atlas.{name}", f"{name}.py", None) for name in (
-        "heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits", "texts",
+        "heads", "sentence", "patches", "embedding", "focus", "tokens", "proteins", "circuits", "texts",
     )),
     ("Pages for a browser: atlas.web", "web.py", None),
     ("", "_internal/tiles.py", ["MapSize"]),

@@ -371,7 +371,7 @@ class Interface(AtlasTest):
 
     def test_every_figure_takes_figure_and_order(self):
         """layer, head, sequence in this order, wherever a function has them."""
-        for name in ("heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits", "texts"):
+        for name in ("heads", "sentence", "patches", "embedding", "focus", "tokens", "proteins", "circuits", "texts"):
             module = getattr(atlas, name)
             functions = [f for f in vars(module).values() if getattr(f, "__module__", "") == module.__name__]
             functions = [f for f in functions if inspect.isfunction(f) and hasattr(f, "__wrapped__")]

@@ -179,7 +179,8 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     given = dict(arguments.options)
     for name, words in calls:
         try:
-            if name in GROUPS["recording"] and not given.keys() & {"--layer", "--head"}:
+            is_of_heads = name in GROUPS["recording"] and "--head" in _actions(name)
+            if is_of_heads and not given.keys() & {"--layer", "--head"}:
                 words += _head_of(words[0], *given.get("--sequence", ["0"]))
             more: dict[str, Any] = {"of_focus": of_focus} if name == "tour" and of_focus else {}
             more.update({"only": only[name]} if name in only else {})

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence as Listed
 from typing import Any, NamedTuple
 
 import numpy
+from matplotlib.ticker import MaxNLocator
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
@@ -46,9 +47,11 @@ def _strongest(axes: Any, made: Any, tokens: dict[int, int], side: float) -> int
     rows, columns = ([tokens[int(at)] for at in pairs[name]] for name in ("Key", "Query"))
     is_hit = numpy.asarray(pairs["Contact"]) == 1
     is_miss = numpy.asarray(pairs["Contact"]) == 0
-    for chosen, color, label in ((is_hit, HEAD_COLORS[0], "strongest, in contact"), (is_miss, HEAD_COLORS[1], "strongest, not in contact")):
+    kinds = ((is_hit, HEAD_COLORS[0], "strongest, in contact"), (is_miss, HEAD_COLORS[1], "strongest, not in contact"))
+    for chosen, color, label in kinds:
         places = numpy.asarray(columns)[chosen], numpy.asarray(rows)[chosen]
-        axes.scatter(*places, s=(0.5 * side) ** 2, color=color, linewidths=0, label=label)
+        if chosen.any():
+            axes.scatter(*places, s=(0.5 * side) ** 2, color=color, linewidths=0, label=label)
     return int(is_hit.sum())
 
 
@@ -85,14 +88,15 @@ def contacts(
             hits = _strongest(axes, made, tokens, side)
             count = len(data.table(made, 1)["Contact"])
             title += f": {hits} of the {count} strongest pairs are in contact"
-            figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        axes.set_title(title)
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderpad=0, handletextpad=0.2, ncol=3)
+        axes.set_title(title, pad=3 if contact is None else 14)
         axes.plot([-0.5, len(positions) - 0.5], [-0.5, len(positions) - 0.5], color=HIDDEN, linewidth=0.5)
         words = recording.tokens(sequence)
         for axis in (axes.xaxis, axes.yaxis):
             has_tokens = label_tokens(axis, [words[at] for at in positions], _SIDE * page.width_mm)
             axis.set_label_text("Residue" if has_tokens else "Residue, from 0")
-        color_bar(figure, axes, image, quantity, numpy.linspace(0, highest, 5), [f"{tick:.2g}" for tick in numpy.linspace(0, highest, 5)])
+        ticks = [tick for tick in MaxNLocator(5).tick_values(0, highest) if tick <= highest]
+        color_bar(figure, axes, image, quantity, ticks, [f"{tick:g}" for tick in ticks])
         return page.fit(figure)
 
 

@@ -161,7 +161,7 @@ def contacts_in_space(recording: Source, structure: PathLike | None, sequence: i
         made = contact_filter(opened, structure, {"sequence": sequence, **measured})
         atoms = data.fetch(opened.own(open_structure(structure)))
         tube, residues = trace(atoms, measured.get("chain", ""))
-        plain = {"color": (0.72, 0.72, 0.72), "light": {"ambient": 0.3, "diffuse": 0.7, "specular": 0.0, "power": 1.0}}
+        plain: dict[str, Any] = {"color": (0.72, 0.72, 0.72), "light": {"ambient": 0.3, "diffuse": 0.7, "specular": 0.0, "power": 1.0}}
         shown = [(tube, Look("Chain", **plain)), (residues, Look("Residues", "Token Labels", color=(0.4, 0.4, 0.4)))]
         caption = (
             "The chain of the structure, and the strongest pairs of residues by attention, or by the contact head of the "

@@ -52,7 +52,7 @@ def trace(structure: Any, chain: str) -> tuple[Any, Any]:
     missing, and these atoms as points with the array Token, such as GLY 12. chain: empty for the first one."""
     from vtkmodules.vtkCommonCore import vtkPoints, vtkStringArray
     from vtkmodules.vtkCommonDataModel import vtkCellArray, vtkPolyData
-    from vtkmodules.vtkFiltersCore import vtkTubeFilter
+    from vtkmodules.vtkFiltersCore import vtkTriangleFilter, vtkTubeFilter
 
     arrays = structure.GetPointData()
     texts = {name: arrays.GetAbstractArray(name) for name in ("atom_types", "chain", "residue_name")}
@@ -89,8 +89,10 @@ def trace(structure: Any, chain: str) -> tuple[Any, Any]:
     tube.SetRadius(0.12 * float(numpy.median(steps)) if len(steps) else 1)
     tube.SetNumberOfSides(12)
     tube.CappingOn()
-    tube.Update()
-    return tube.GetOutput(), marks
+    triangles = vtkTriangleFilter()
+    triangles.SetInputConnection(tube.GetOutputPort())
+    triangles.Update()
+    return triangles.GetOutput(), marks
 
 
 def add_contact_options(parser: argparse.ArgumentParser) -> None:
