@@ -28,6 +28,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 
 namespace AttentionAtlas
 {
@@ -175,9 +176,12 @@ void ContactResult::AddPairs(const std::vector<Pair>& pairs, vtkFieldData* data)
 
 void ContactResult::AddFields(vtkFieldData* fields) const
 {
-  if (this->placed)
+  if (this->placed || !this->sites.empty())
   {
     AddField(fields, Protein::Residues, this->residues.size());
+  }
+  if (this->placed)
+  {
     AddField(fields, Protein::ResolvedResidues, this->placed->resolved);
     AddField(fields, Protein::SequenceIdentity, this->placed->Identity());
   }
@@ -270,7 +274,7 @@ void ContactResult::MakeHeads(vtkTable* table) const
     }
     else
     {
-      AddColumn<vtkDoubleArray>(table, column.name.c_str(), column.values);
+      AddColumn<vtkDoubleArray>(table, column.name, column.values);
     }
   }
   this->AddFields(table->GetFieldData());
@@ -309,7 +313,7 @@ void ContactResult::MakeHeadMap(vtkInformation* info) const
     .Int(Names::Head, [&](std::size_t point) { return point % columns; });
   for (const HeadColumn& column : this->HeadColumns())
   {
-    data->AddArray(MakeArray<vtkDoubleArray>(column.name.c_str(), shown,
+    data->AddArray(MakeArray<vtkDoubleArray>(column.name, shown,
       [&](std::size_t point)
       {
         return heads[point] == none ? std::numeric_limits<double>::quiet_NaN()
@@ -325,18 +329,11 @@ void ContactResult::MakeHeadMap(vtkInformation* info) const
     }
   }
   vtkFieldData* fields = image->GetFieldData();
-  std::vector<std::string> names;
-  for (std::int64_t head = 0; head < columns; ++head)
-  {
-    names.push_back(std::to_string(head));
-  }
-  ListArrays(names, fields).Text(Names::KeyToken);
-  names.clear();
-  for (const std::int32_t layer : layers)
-  {
-    names.push_back(std::to_string(layer));
-  }
-  ListArrays(names, fields).Text(Names::QueryToken);
+  std::vector<std::int64_t> numbers(columns);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const auto nameOf = [](std::int64_t number) { return std::to_string(number); };
+  ListArrays(numbers, fields).Text(Names::KeyToken, nameOf);
+  ListArrays(layers, fields).Text(Names::QueryToken, nameOf);
   AddField(fields, Names::QueryTitle, Names::Layer);
   AddField(fields, Names::KeyTitle, Names::Head);
   this->AddFields(fields);
@@ -402,7 +399,11 @@ std::vector<Place> BentLine(const Place& from, const Place& to, const Place& cen
     outward[axis] = (from[axis] + to[axis]) / 2 - center[axis];
   }
   const double length = vtkMath::Norm(along.data());
-  const double part = length > 0 ? vtkMath::Dot(outward.data(), along.data()) / length / length : 0;
+  if (!(length > 0))
+  {
+    return { from, to };
+  }
+  const double part = vtkMath::Dot(outward.data(), along.data()) / length / length;
   for (int axis = 0; axis < 3; ++axis)
   {
     outward[axis] -= part * along[axis];

@@ -17,7 +17,6 @@ inline constexpr const char* ContactShare = "Contact Share";
 inline constexpr const char* AttentionShare = "Attention Share";
 inline constexpr const char* SiteShare = "Site Share";
 inline constexpr const char* SiteAttentionShare = "Site Attention Share";
-inline constexpr const char* Site = "Site";           ///< of residues: 1 or 0
 inline constexpr const char* Precision = "Precision"; ///< of heads followed by L, L/2 or L/5
 inline constexpr const char* Top = "Top";             ///< L, L/2 or L/5
 inline constexpr const char* Contacts = "Contacts";

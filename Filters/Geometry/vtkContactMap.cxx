@@ -114,13 +114,14 @@ void vtkContactMap::PlaceStructure(Found& found, const Task& task)
   auto* structure = task.Input<vtkDataSet>(2);
   std::vector<atlas::ResidueAtom> atoms =
     task.Ranks().Gather(ResidueAtomsOf(structure, this->SiteArray));
-  if (atoms.empty())
+  if (std::all_of(
+        atoms.begin(), atoms.end(), [](const atlas::ResidueAtom& atom) { return atom.isOther; }))
   {
-    atlas::ThrowIf<atlas::OptionError>(!this->SiteArray.empty(),
-      "SiteArray: expected a structure with this array, found no structure.");
     atlas::ThrowIf<atlas::OptionError>(
       task.Ranks().Any(structure != nullptr && structure->GetNumberOfPoints() > 0),
       "Structure: expected a protein with atoms CA or CB in a sequence, found none.");
+    atlas::ThrowIf<atlas::OptionError>(!this->SiteArray.empty(),
+      "SiteArray: expected a structure with this array, found no structure.");
     return;
   }
   const bool isTrace = std::none_of(

@@ -57,7 +57,7 @@
 /// scalars are Attention Share, or else Site Attention Share, or Contact Weight. Field data: Query
 /// Token and Key Token (string): the names of layers and heads.
 ///
-/// With sites all outputs have the field data Site Residues (int, how many there are).
+/// With sites all outputs have the field data Residues and Site Residues (int, how many there are).
 ///
 /// On several ranks each computes all and has its part of the images, the first one the other
 /// outputs. The atoms of a structure that is distributed come in the order of ranks, by which the

@@ -6,6 +6,7 @@ import numpy
 from atlastest import AtlasTest
 from attentionatlas import __main__ as commands, proteins, web
 from attentionatlas._internal import data
+from attentionatlas._internal.proteins import trace
 from paraview import servermanager, simple
 from randomrecording import attention_of
 
@@ -130,6 +131,9 @@ class Proteins(AtlasTest):
         contacts, strongest = (dots.get_offsets() for dots in figure.axes[0].collections[:2])
         self.assertEqual({tuple(place) for place in contacts}, set(zip(*numpy.nonzero(numpy.triu(self.contacts)))))
         self.assertEqual(len(strongest), 36)
+        one = proteins.contacts(RECORDING, head=2).axes[0]
+        self.assertEqual(one.get_title(loc="left"), "Evidence of contacts by head 2 of all layers")
+        numpy.testing.assert_allclose(one.images[0].get_array()[above], evidence(self.weights[2].astype(float))[above], atol=1e-5)
         self.assertTrue(self.contacts[tuple(strongest.astype(int).T)].all())
         figure = proteins.contact_heads(RECORDING, structure=CHAIN, sites="1-4", **LATTICE)
         shares = [weights[self.contacts].sum() / weights.sum() for weights in self.weights]
@@ -146,6 +150,8 @@ class Proteins(AtlasTest):
         commands.figures([str(RECORDING), "--only", "contacts,contact-heads", *chosen, "-o", str(atlastest.OUTPUT)])
         for name in ("contacts", "contact-heads"):
             self.assertTrue((atlastest.OUTPUT / f"protein-{name}.png").is_file())
+        commands.figures([str(RECORDING), "--only", "contact-heads", "--sites", "2", "-o", str(atlastest.OUTPUT / "sites")])
+        self.assertTrue((atlastest.OUTPUT / "sites" / "protein-contact-heads.png").is_file())
         page = atlastest.OUTPUT / "protein.html"
         web.main([str(RECORDING), "--only", "structure", *chosen, "-o", str(page)])
         self.assertTrue(page.is_file())
@@ -153,7 +159,7 @@ class Proteins(AtlasTest):
             web.main([str(RECORDING), "--only", "structure", "-o", str(page)])
 
     def test_the_page_has_the_chain_and_its_pairs(self):
-        scene = web.contacts_in_space(RECORDING, CHAIN, **LATTICE)
+        scene = web.contacts_in_space(RECORDING, structure=CHAIN, **LATTICE)
         tube, residues, lines = scene.parts
         self.assertEqual(residues["pointArrays"]["Token"].texts[0], "GLY 1")
         numpy.testing.assert_allclose(residues["points"], places(), atol=1e-4)
@@ -163,7 +169,24 @@ class Proteins(AtlasTest):
         numpy.testing.assert_allclose(low, places().min(0) - radius, atol=radius / 2)
         numpy.testing.assert_allclose(high, places().max(0) + radius, atol=radius / 2)
         with self.assertRaisesRegex(atlas.Missing, "a structure"):
-            web.contacts_in_space(RECORDING, None)
+            web.contacts_in_space(RECORDING)
+
+    def test_chains_are_traced_by_their_places(self):
+        """Of residues that are out of order, of another model than the first, and with a gap."""
+        lines = [line for line in CHAIN.read_text(encoding="ascii").splitlines() if line.startswith("ATOM")][:6]
+        chosen = [lines[number] for number in (3, 0, 1, 4)]
+        path = atlastest.OUTPUT / "disorder.pdb"
+        path.write_text("".join(f"MODEL        {model}\n" + "".join(f"{line}\n" for line in chosen) + "ENDMDL\n" for model in (2, 3)))
+        with atlas.open(RECORDING):
+            structure = simple.MmcifReader(FileName=str(path))
+            tube, residues = trace(data.fetch(structure), "")
+        self.assertGreater(tube.GetNumberOfPoints(), 0)
+        self.assertEqual(residues.GetNumberOfPoints(), 4)
+        found = numpy.array([residues.GetPoint(i) for i in range(4)])
+        known = numpy.array([[float(line[begin : begin + 8]) for begin in (30, 38, 46)] for line in chosen])
+        self.assertEqual(set(map(tuple, found.round(3))), set(map(tuple, known.round(3))))
+        with self.assertRaisesRegex(ValueError, "found none in chain 'Q'"):
+            trace(data.fetch(structure), "Q")
 
     def test_mutations(self):
         """Beside recordings of the protein with each residue masked."""

@@ -25,13 +25,13 @@ std::string NameOf(const ResidueAtom& atom)
   return { atom.chain.begin(), end };
 }
 
-/// The first model of atoms.
+/// The first model of atoms, of those that stand for residues.
 std::int32_t FirstModel(const std::vector<ResidueAtom>& atoms)
 {
   std::int32_t model = std::numeric_limits<std::int32_t>::max();
   for (const ResidueAtom& atom : atoms)
   {
-    model = std::min(model, atom.model);
+    model = atom.isOther ? model : std::min(model, atom.model);
   }
   return model;
 }
@@ -142,7 +142,7 @@ std::vector<std::string> ChainsOf(const std::vector<ResidueAtom>& atoms)
   for (const ResidueAtom& atom : atoms)
   {
     const std::string name = NameOf(atom);
-    if ((chains.empty() || chains.back() != name) &&
+    if (!atom.isOther && (chains.empty() || chains.back() != name) &&
         std::find(chains.begin(), chains.end(), name) == chains.end())
     {
       chains.push_back(name);

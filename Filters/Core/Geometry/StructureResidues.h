@@ -55,7 +55,7 @@ std::string ShareText(std::int64_t part, std::int64_t all);
 /// half of the residues that the shorter sequence has. `advice`: how to go on, the last sentence.
 void RequireSameProtein(const PlacedResidues& placed, double identity, const std::string& advice);
 
-/// The names of the chains of atoms, in their order.
+/// The names of the chains of atoms that can stand for residues, in their order.
 std::vector<std::string> ChainsOf(const std::vector<ResidueAtom>& atoms);
 
 /// Places residues by their tokens. `residues`: the positions of the sequence's residues, rising;

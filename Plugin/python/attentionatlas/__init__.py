@@ -147,7 +147,8 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
     in ParaView, of a view.
 
     shown: what is open, a file, a render view, or scenes of the module web. view: torus, deformed-torus or sphere of a
-    small model; map, sentence, embedding or embedding-3d of a recording; composition of a transformer; scatter or
+    small model; map, sentence, embedding or embedding-3d of a recording, of a protein also contact-map or structure, which
+    needs structure=, a file; composition of a transformer; scatter or
     contexts of a corpus; by default the first. options: of the function of this view in web, such as layer=4, head=11.
     Raises ValueError for an unknown view, Missing for what the recording does not hold.
     """

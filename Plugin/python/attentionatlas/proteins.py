@@ -1,7 +1,7 @@
 """Figures of what the attention of a protein language model says of contacts, beside a structure.
 
     attention-atlas figures RECORDING --structure FILE [--chain C] [--sites "12 45-48"] [--model CONFIG] -o DIR
-        [--contact-atom CBeta|CAlpha] [--contact-distance D] [--minimum-separation N] [--sequence S]
+        [--contact-atom CBeta|CAlpha] [--contact-distance D] [--minimum-separation N] [--sequence S] [--layer L] [--head H]
 
 The evidence of contacts with those of the structure, and how much of each head's attention is in contacts and goes to
 sites, such as a binding site. Each is also a function that returns a matplotlib Figure:
@@ -22,7 +22,7 @@ from matplotlib.ticker import MaxNLocator
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, label_heads, label_tokens, show_matrix
-from attentionatlas._internal.proteins import MEASURED, add_contact_options, contact_filter
+from attentionatlas._internal.proteins import MEASURED, add_contact_options, contact_filter, of_heads
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording, Transformer
 from attentionatlas._internal.style import HEAD_COLORS, HIDDEN, WEIGHTS
@@ -36,23 +36,24 @@ _SHARES = {
     "Site Attention Share": "Attention to sites",
     "Site Share": "Attended pairs to sites",
 }
+#: Of these options of the command line one is needed.
+NEEDS = ("--structure", "--sites")
 #: Where the panel of a matrix ends, as a share of the page's width.
 _SIDE = 0.82
 
 
-def _strongest(axes: Any, made: Any, tokens: dict[int, int], side: float) -> int:
-    """Draws the strongest pairs below the diagonal; returns how many are in contact. tokens: the numbers of residues by
-    their positions. side: of a cell, in points."""
+def _strongest(axes: Any, made: Any, numbers: dict[int, int], side: float) -> tuple[int, int]:
+    """Draws the strongest pairs of resolved residues below the diagonal; returns how many of them are in contact, and how
+    many there are. numbers: of residues by their positions. side: of a cell, in points."""
     pairs = data.table(made, 1)
-    rows, columns = ([tokens[int(at)] for at in pairs[name]] for name in ("Key", "Query"))
-    is_hit = numpy.asarray(pairs["Contact"]) == 1
-    is_miss = numpy.asarray(pairs["Contact"]) == 0
-    kinds = ((is_hit, HEAD_COLORS[0], "strongest, in contact"), (is_miss, HEAD_COLORS[1], "strongest, not in contact"))
-    for chosen, color, label in kinds:
-        places = numpy.asarray(columns)[chosen], numpy.asarray(rows)[chosen]
+    rows, columns = (numpy.array([numbers[int(at)] for at in pairs[name]]) for name in ("Key", "Query"))
+    contact = numpy.asarray(pairs["Contact"])
+    for is_hit, color in enumerate(HEAD_COLORS[1::-1]):
+        chosen = contact == is_hit
+        label = "strongest, in contact" if is_hit else "strongest, not in contact"
         if chosen.any():
-            axes.scatter(*places, s=(0.5 * side) ** 2, color=color, linewidths=0, label=label)
-    return int(is_hit.sum())
+            axes.scatter(columns[chosen], rows[chosen], s=(0.5 * side) ** 2, color=color, linewidths=0, label=label)
+    return int((contact == 1).sum()), int((contact >= 0).sum())
 
 
 @drawn_from(Recording)
@@ -63,33 +64,36 @@ def contacts(
     """What the attention says of contacts: above the diagonal the evidence, or the prediction of the model's contact
     head; below it, with a structure, the contacts and the strongest pairs, as many as there are residues.
 
-    layer, head: a number; by default the mean over all. structure: a .cif or .pdb file of the protein. measured: options
-    of Recording.contacts, such as chain or contact_distance. Raises ValueError for the structure of another protein.
+    layer, head: a number, whose evidence is shown; by default the prediction if the model is known and has a contact
+    head, else the mean over all. structure: a .cif or .pdb file of the protein. measured: options of Recording.contacts,
+    such as chain or contact_distance. Raises ValueError for the structure of another protein.
     """
     with recording.scope():
-        made = contact_filter(recording, structure, {"layer": layer, "head": head, "sequence": sequence, **measured})
+        is_of_all = (layer, head) == ("all", "all")
+        chosen = {"layer": layer, "head": head, "sequence": sequence, **measured}
+        made = contact_filter(recording, structure, chosen, predicts=is_of_all)
         names = data.point_names(made)
         quantity = "Prediction" if "Prediction" in names else "Contact Evidence"
         shown = data.image(made, quantity)[::-1]
         positions = [int(at) for at in data.image(made, "Key")[0]]
-        contact = data.image(made, "Contact")[::-1] if "Contact" in names else None
         figure, (axes,) = page.panels(1)
         matrix = numpy.where(numpy.triu(numpy.ones(shown.shape, bool), 1), shown, numpy.nan)
         highest = 1 if quantity == "Prediction" else float(numpy.nanmax(matrix, initial=0)) or 1
         colors = page.colors(WEIGHTS).with_extremes(bad=(0, 0, 0, 0))
         image = show_matrix(axes, matrix, page.pixels(1), cmap=colors, vmin=0, vmax=highest)
-        of = "all heads of all layers" if (layer, head) == ("all", "all") else f"layer {layer}, head {head}"
-        title = f"{quantity} of {of}" if quantity == "Contact Evidence" else "Contacts that the model predicts"
-        if contact is not None:
-            side = 72 / 25.4 * _SIDE * page.width_mm / len(positions)
+        title = "Contacts that the model predicts"
+        if quantity != "Prediction":
+            title = f"Evidence of contacts by {of_heads(layer, head)}"
+        if "Contact" in names:
+            contact = data.image(made, "Contact")[::-1]
+            room_mm = _SIDE * min(page.width_mm, page.height_mm or math.inf)
+            side = 72 / 25.4 * room_mm / len(positions)
             rows, columns = numpy.nonzero(numpy.tril(contact == 1, -1))
             axes.scatter(columns, rows, s=(0.9 * side) ** 2, marker="s", color=HIDDEN, linewidths=0, label="contact")
-            tokens = {position: number for number, position in enumerate(positions)}
-            hits = _strongest(axes, made, tokens, side)
-            count = len(data.table(made, 1)["Contact"])
+            hits, count = _strongest(axes, made, {position: number for number, position in enumerate(positions)}, side)
             title += f": {hits} of the {count} strongest pairs are in contact"
             axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderpad=0, handletextpad=0.2, ncol=3)
-        axes.set_title(title, pad=3 if contact is None else 14)
+        axes.set_title(title, pad=14 if "Contact" in names else 3)
         axes.plot([-0.5, len(positions) - 0.5], [-0.5, len(positions) - 0.5], color=HIDDEN, linewidth=0.5)
         words = recording.tokens(sequence)
         for axis in (axes.xaxis, axes.yaxis):
@@ -160,16 +164,23 @@ def render_named(
     """Renders the figures of a recorded protein; returns {name in FIGURES: path}.
 
     model: the transformer that was recorded, for the prediction of its contact head. only: names of FIGURES, all by
-    default. measured: sequence, structure, and other options of Recording.contacts.
+    default. measured: layer and head of the evidence, sequence, structure, sites, and other options of Recording.contacts.
     """
     output = output or Output()
     folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
     with Recording.opened(path, model=model) as recording:
         folder.mkdir(parents=True, exist_ok=True)
         for name in only or FIGURES:
-            drawn = FIGURES[name].draw(recording, **measured, **output.options)
+            left_out = ("layer", "head") if name == "contact-heads" else ("sites",)
+            given = {key: value for key, value in measured.items() if key not in left_out}
+            drawn = FIGURES[name].draw(recording, **given, **output.options)
             written[name] = output.write(drawn, folder, f"{stem}-{name}")
     return written
+
+
+def _place(text: str) -> int | str:
+    """A layer or a head of the command line."""
+    return text if text == "all" else int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -180,8 +191,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="safetensors, npy or npz")
     add_options(parser)
     parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
-    parser.add_argument("--structure", metavar="FILE", required=True, help="a .cif or .pdb file of the protein")
+    parser.add_argument("--layer", default="all", type=_place, help="whose evidence is shown: a number, or all (default: all)")
+    parser.add_argument("--head", default="all", type=_place, help="of the layer: a number, or all (default: all)")
     add_contact_options(parser)
+    parser.add_argument("--sites", default="", metavar="RESIDUES", help='such as a binding site: numbers from 1, as "12 45-48"')
     parser.add_argument("--model", metavar="CONFIG", help="the config.json of the model, for its contact head")
     return parser
 
@@ -189,7 +202,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) -> None:
     """only: as render_named."""
     found = _parser().parse_args(arguments)
-    measured = {name: getattr(found, name) for name in ("sequence", *MEASURED)}
+    measured = {name: getattr(found, name) for name in ("layer", "head", "sequence", "sites", *MEASURED)}
     try:
         output = Output(**options(found))
         for path in found.recordings:

@@ -37,7 +37,7 @@ from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.looks import Look, look_of
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.opening import open_file
-from attentionatlas._internal.proteins import MEASURED, add_contact_options, contact_filter, trace
+from attentionatlas._internal.proteins import MEASURED, add_contact_options, contact_filter, of_heads, trace
 from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label, open_structure
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.tiles import MapSize
@@ -136,23 +136,28 @@ def sphere(model: SmallModel | PathLike) -> Scene:
 
 
 @_keeps_session
-def contact_map(recording: Source, structure: PathLike | None = None, sequence: int = 0, **measured: Any) -> Scene:
+def contact_map(
+    recording: Source, layer: int | str = "all", head: int | str = "all", sequence: int = 0,
+    structure: PathLike | None = None, **measured: Any,
+) -> Scene:
     """What the attention of a protein language model says of contacts: all pairs of residues.
 
+    layer, head: a number; by default the mean over all.
     structure: a .cif or .pdb file of the protein. measured: options of Recording.contacts, such as chain. Raises ValueError
     for the structure of another protein.
     """
     with Recording.opened(recording) as opened:
-        made = contact_filter(opened, structure, {"sequence": sequence, **measured})
-        caption = (
-            "Each pair of residues: their attention to each other over all heads, less the average product, or the "
-            "contact that the model predicts."
-        )
+        made = contact_filter(opened, structure, {"layer": layer, "head": head, "sequence": sequence, **measured})
+        caption = f"Each pair of residues: their attention to each other, less the average product, of {of_heads(layer, head)}."
+        if "Prediction" in data.point_names(made):
+            caption = "Each pair of residues: the probability of a contact that the model predicts."
         return flat_scene(_shown(made), "Contact map", caption)
 
 
 @_keeps_session
-def contacts_in_space(recording: Source, structure: PathLike | None, sequence: int = 0, **measured: Any) -> Scene:
+def contacts_in_space(
+    recording: Source, sequence: int = 0, structure: PathLike | None = None, **measured: Any
+) -> Scene:
     """The structure of a protein as a tube through its residues, with the strongest pairs of residues as arcs: blue in
     contact, orange not. Arguments and errors are those of contact_map; Missing without a structure."""
     if structure is None:
@@ -528,7 +533,10 @@ def _scenes_of(
                 if size is not None:
                     print(f"map: {size}", file=sys.stderr, flush=True)
                 made = make(path, **fixed, **_options_of(name, found))
-            except Missing as reason:
+            except ValueError as reason:
+                is_other = name in _PROTEINS and len(paths) > 1  # of several files one may be the protein
+                if not isinstance(reason, Missing) and not is_other:
+                    raise
                 left_out.append(f"{name}: {reason}")
                 continue
             if len(paths) > 1:
@@ -561,7 +569,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pooling", choices=("Maximum", "Mean"), default="Maximum", help="of the map of a long text")
     parser.add_argument("--cell", type=int, metavar="TOKENS", help="tokens on each side of the finest pixels (default: the fewest that fit)")
     parser.add_argument("--megabytes", type=float, default=20, help="that such a map, or a view of all heads, may take (default: 20)")
-    parser.add_argument("--structure", metavar="FILE", help="a .cif or .pdb file of a recorded protein, for its contacts")
     add_contact_options(parser)
     parser.add_argument("--method", default="TSNE", help="of embeddings: TSNE, UMAP or PCA (default: TSNE)")
     parser.add_argument("--perplexity", type=float, help="of t-SNE (default: 50)")

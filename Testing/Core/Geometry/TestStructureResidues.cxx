@@ -204,6 +204,10 @@ TEST(StructureResidues, SitesAreThoseOfAnyAtom)
   }
   EXPECT_THAT(PlaceByTokens(atoms, { 1, 2, 3 }, "MKV", ContactAtom::CBeta).sites,
     ElementsAre(true, false, true));
+  atoms[0].chain[0] = 'B'; // such as a ligand or DNA before the protein, of another model
+  atoms[0].model = 0;
+  EXPECT_THAT(ChainsOf(atoms), ElementsAre("A"));
+  EXPECT_EQ(PlaceByAlignment(atoms, "", "MKV", ContactAtom::CBeta).Identity(), 1);
 }
 
 TEST(StructureResidues, AlignmentsAreGlobal)

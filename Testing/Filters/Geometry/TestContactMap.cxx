@@ -205,6 +205,7 @@ TEST(ContactMap, MeasuresAttentionToSites)
   EXPECT_THAT(
     ColumnNames(heads), ElementsAre("Layer", "Head", "Site Share", "Site Attention Share"));
   EXPECT_THAT(map.Field("Site Residues"), ElementsAre(3));
+  EXPECT_THAT(map.Field("Residues"), ElementsAre(static_cast<double>(n)));
   const auto isSite = [](std::size_t j) { return j == 1 || j == 2 || j == 7; };
   for (std::size_t h = 0; h < 6; ++h)
   {
