@@ -39,9 +39,7 @@ public:
       this->Fail(message...);
     }
   }
-
   bool Has(const char* key) const { return this->Data.Has(this->Key(key)); }
-
   bool HasTensor(const std::string& name) const { return this->Find(name) != nullptr; }
 
   /// A tensor of the file, or nullptr.
@@ -50,11 +48,8 @@ public:
     const auto found = this->File.GetTensors().find(name);
     return found == this->File.GetTensors().end() ? nullptr : &found->second;
   }
-
   const GgufMetadata& GetMetadata() const { return this->Data; }
-
   bool HasLatent() const { return this->GetFamily().name == "deepseek2"; }
-
   bool HasExperts() const { return this->Integer("expert_count", 0) != 0; }
 
   /// What Hugging Face calls the architecture. llama.cpp calls Mistral and Mixtral llama.
@@ -95,7 +90,6 @@ public:
   {
     return this->Data.Integer(this->Key(key), otherwise);
   }
-
   double Number(const char* key) const { return this->Data.Number(this->Key(key)); }
 
   double Number(const char* key, double otherwise) const
@@ -139,7 +133,6 @@ private:
   {
     return *this->Read.insert(this->Architecture + "." + key).first;
   }
-
   nlohmann::json ToJson(const std::string& key, const GgufValue& value) const;
 };
 
