@@ -195,11 +195,6 @@ def columns(source, port=0):
     return found
 
 
-def field_value(source, name):
-    """The first value of a field array of a source's output."""
-    return fetch(source).GetFieldData().GetArray(name).GetTuple1(0)
-
-
 def model_blocks(source, rank=0):
     """The tensors of a model, by name, on one of the ranks."""
     blocks = servermanager.Fetch(source, rank)

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from attentionatlas._internal.model import SmallModel
     from attentionatlas._internal.pictures import Picture
     from attentionatlas._internal.plugin import load_plugin, plugin_path
-    from attentionatlas._internal.recording import Model, Recording, Transformer
+    from attentionatlas._internal.circuit_tables import Model
+    from attentionatlas._internal.recording import Recording, Transformer
     from attentionatlas._internal.webpage import Page
 
 __all__ = [
