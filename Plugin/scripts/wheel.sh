@@ -2,7 +2,7 @@
 # wheel.sh VTK_SOURCE [PYTHON]: builds the wheel of the package attentionatlas, for this machine's processor and PYTHON
 # (default: python3), into build/wheels.
 #
-#   Plugin/scripts/wheel.sh ~/vtk-9.3.0
+#   Plugin/scripts/wheel.sh ~/vtk-9.6.2
 #   pip install build/wheels/attention_atlas-*.whl
 #
 # The wheel links the libraries of the wheel of VTK that Plugin/python/pyproject.toml asks for. That has no headers, so
