@@ -6,7 +6,7 @@ import unittest
 
 import atlastest
 import numpy
-from atlastest import OUTPUT, PALETTE, RECORDING, TRAINED
+from atlastest import OUTPUT, PALETTE, RECORDING, TRAINED, draws_surfaces
 from figuretest import check_pdf, poppler
 from matplotlib.image import imread
 
@@ -32,6 +32,7 @@ class VtkFigures(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    @draws_surfaces
     def test_sphere(self):
         # Seen along an axis, each place of the sphere has the hue of the class with the largest logit there.
         code = """
@@ -61,6 +62,7 @@ with atlas.open(sys.argv[1]) as model:
         corners = x * x + y * y > 1.1
         self.assertTrue((pixels[corners] == 1).all())
 
+    @draws_surfaces
     def test_deformed_torus(self):
         # As transparent as it is, the whole has the hue of its color map: more red than blue above, and less below.
         code = "atlas.save(atlas.figures.deformed_torus(sys.argv[1], width_mm=60, dpi=150), sys.argv[2], 150)"
