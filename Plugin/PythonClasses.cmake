@@ -12,6 +12,9 @@ if(NOT ATLAS_SANITIZE AND VTK_VERSION VERSION_GREATER_EQUAL 9.2)
     message(STATUS "attentionatlas.vtk has no types: ${Python3_EXECUTABLE} has no vtkmodules.generate_pyi")
   endif()
 endif()
+if(stubs AND NOT TARGET vtk_python_copy)
+  add_custom_target(vtk_python_copy) # of VTK's own build, for which the tool of VTK 9.6 waits
+endif()
 list(TRANSFORM ATLAS_VTK_MODULES PREPEND "AttentionAtlas::" OUTPUT_VARIABLE wrapped_modules)
 vtk_module_wrap_python(
   MODULES ${wrapped_modules}

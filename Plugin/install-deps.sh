@@ -39,7 +39,7 @@ fi
 
 packages="
   cmake ninja-build g++ pkgconf dpkg-dev file help2man
-  paraview paraview-dev python3-paraview python3-dev
+  paraview paraview-dev python3-paraview python3-dev python3-venv
   python3-pil python3-matplotlib python3-fonttools python3-pandas
   python3-markdown python3-pygments
   libopenmpi-dev openmpi-bin
