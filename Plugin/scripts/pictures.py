@@ -32,7 +32,7 @@ FILTERS = {
 SIZE = (600, 400)
 MARGIN = 16
 CORPUS = str(DATA / "corpus" / "language-2.safetensors")
-#: Its head that attends to what followed the same word before.
+#: The head of the language model that attends to what followed the same word before.
 LAYER, HEAD = 1, 5
 
 

@@ -518,6 +518,11 @@ class Interface(AtlasTest):
             done = subprocess.run([python, "-I", "-S", "-c", code], check=False, capture_output=True, text=True)
             self.assertIn("has no module 'vtkmodules': expected VTK, of which pip install vtk has the Python", done.stderr, use)
 
+    def test_all_names_are_there(self):
+        """Also those that are imported when they are used."""
+        for name in atlas.__all__:
+            self.assertIsNotNone(getattr(atlas, name), name)
+
     def test_import_is_cheap(self):
         python = shutil.which("python3")
         code = (

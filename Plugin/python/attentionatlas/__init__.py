@@ -52,7 +52,7 @@ _LATER = {
     "Corpus": "_internal.corpus",
     "Error": "_internal.errors",
     "Missing": "_internal.errors",
-    "Model": "_internal.recording",
+    "Model": "_internal.circuit_tables",
     "Recording": "_internal.recording",
     "SmallModel": "_internal.model",
     "Transformer": "_internal.recording",

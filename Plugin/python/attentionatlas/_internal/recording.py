@@ -22,7 +22,7 @@ from attentionatlas._internal.proteins import contact_filter, unrecorded_layers
 from attentionatlas._internal.readers import (
     MODEL_FILES, Missing, Renamed, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
 )
-from attentionatlas._internal.tables import Table, Tables, as_table, summary
+from attentionatlas._internal.tables import Table, Tables, as_table
 
 #: All that can be recorded; a model records what it has of them.
 ALL = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual", "Logits", "Routing")
