@@ -10,10 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <numeric>
 #include <set>
-#include <tuple>
 #include <utility>
 
 namespace atlas
@@ -32,28 +31,15 @@ struct EdgeReader
   std::int64_t writers = 0;
 };
 
-/// The number of nodes before layer l.
-std::int64_t NodesBefore(const TransformerConfig& config, std::int64_t l)
-{
-  return 1 + l * (config.heads + (config.mlpDimension > 0 ? 1 : 0));
-}
-
-/// How many nodes write what a node reads.
-std::int64_t WritersOf(const TransformerConfig& config, const CircuitNode& node)
-{
-  const bool readsHeads =
-    node.kind == CircuitNodeKind::Mlp && config.order == SublayerOrder::Sequential;
-  return NodesBefore(config, node.layer) + (readsHeads ? config.heads : 0);
-}
-
 std::vector<EdgeReader> ReadersOf(
   const TransformerConfig& config, const std::vector<CircuitNode>& nodes)
 {
+  const CircuitShape shape(config);
   std::vector<EdgeReader> readers;
   for (std::size_t i = 1; i < nodes.size(); ++i)
   {
     const auto node = static_cast<std::int32_t>(i);
-    const std::int64_t writers = WritersOf(config, nodes[i]);
+    const std::int64_t writers = shape.WritersOf(nodes[i]);
     if (nodes[i].kind == CircuitNodeKind::Head)
     {
       for (const EdgeInput input : InputsOfHead)
@@ -83,50 +69,6 @@ auto InRun(const std::string& name, const Call& call)
   }
 }
 
-}
-
-std::string NameOf(const CircuitNode& node)
-{
-  switch (node.kind)
-  {
-    case CircuitNodeKind::Embedding:
-      return "embed";
-    case CircuitNodeKind::Head:
-      return "head " + std::to_string(node.layer) + "." + std::to_string(node.head);
-    case CircuitNodeKind::Mlp:
-      return "mlp " + std::to_string(node.layer);
-    default:
-      return "logits";
-  }
-}
-
-std::vector<CircuitNode> CircuitNodes(const TransformerConfig& config)
-{
-  std::vector<CircuitNode> nodes = { {} };
-  const auto layers = static_cast<std::int32_t>(config.layers);
-  for (std::int32_t l = 0; l < layers; ++l)
-  {
-    for (std::int32_t h = 0; h < static_cast<std::int32_t>(config.heads); ++h)
-    {
-      nodes.push_back({ CircuitNodeKind::Head, l, h });
-    }
-    if (config.mlpDimension > 0)
-    {
-      nodes.push_back({ CircuitNodeKind::Mlp, l });
-    }
-  }
-  nodes.push_back({ CircuitNodeKind::Logits, layers });
-  return nodes;
-}
-
-std::int64_t CircuitEdgeCount(const TransformerConfig& config)
-{
-  std::int64_t count = 0;
-  for (const EdgeReader& reader : ReadersOf(config, CircuitNodes(config)))
-  {
-    count += reader.writers;
-  }
-  return count;
 }
 
 struct AttributionPatching::Impl
@@ -314,19 +256,6 @@ struct AttributionPatching::Impl
     }
   }
 
-  std::vector<CircuitEdge> EdgesOf(const std::vector<EdgeReader>& readers) const
-  {
-    std::vector<CircuitEdge> edges;
-    for (const EdgeReader& reader : readers)
-    {
-      for (std::int64_t from = 0; from < reader.writers; ++from)
-      {
-        edges.push_back({ static_cast<std::int32_t>(from), reader.node, reader.input });
-      }
-    }
-    return edges;
-  }
-
   Attribution Attribute(bool edges, const Progress& all) const
   {
     Attribution found;
@@ -335,7 +264,7 @@ struct AttributionPatching::Impl
     const std::vector<EdgeReader> readers = ReadersOf(this->Config, this->Nodes);
     if (edges)
     {
-      found.edges = this->EdgesOf(readers);
+      found.edges = CircuitEdges(this->Config);
     }
     const std::int64_t steps = this->Options.steps;
     const double weight = 1 / static_cast<double>(steps);
@@ -405,6 +334,52 @@ struct AttributionPatching::Impl
       this->Logits);
   }
 
+  /// The measure at the end of this residual stream.
+  double End(const DoubleMatrix& residual) const
+  {
+    return this->Gradient.Difference(
+      this->Gradient.RunFrom(this->Config.layers, residual), this->Logits);
+  }
+
+  double WithPatchedEdge(const CircuitEdge& edge) const
+  {
+    const SingleThreadedBlas blas;
+    const TracedRun& run = this->CleanRun;
+    const CircuitNode& writer = this->Nodes[edge.from];
+    const CircuitNode& reader = this->Nodes[edge.to];
+    const DoubleMatrix change = this->Written(run, writer, this->ChangeOf(writer));
+    if (reader.kind == CircuitNodeKind::Logits)
+    {
+      return this->End(run.residual + change);
+    }
+    const std::int64_t l = reader.layer;
+    const TracedLayer& layer = run.layers[l];
+    DoubleMatrix next = l + 1 < this->Config.layers ? run.layers[l + 1].residual : run.residual;
+    const auto addMlp = [&](const DoubleMatrix& read)
+    { next += this->Gradient.WrittenByMlp(run, l, this->Gradient.MlpOutput(l, read) - layer.mlp); };
+    if (reader.kind == CircuitNodeKind::Mlp)
+    {
+      addMlp(layer.middle + change);
+    }
+    else
+    {
+      HeadStreams streams = { layer.residual, layer.residual, layer.residual };
+      (edge.input == EdgeInput::Query  ? streams.query
+        : edge.input == EdgeInput::Key ? streams.key
+                                       : streams.value) += change;
+      const std::int64_t d = this->Config.headDimension;
+      const DoubleMatrix z = this->Gradient.HeadOutput(l, reader.head, streams);
+      const DoubleMatrix written =
+        this->Written(run, reader, z - layer.heads.middleCols(reader.head * d, d));
+      next += written;
+      if (CircuitShape(this->Config).mlps == CircuitMlps::AfterHeads)
+      {
+        addMlp(layer.middle + written);
+      }
+    }
+    return this->Gradient.Difference(this->Gradient.RunFrom(l + 1, next), this->Logits);
+  }
+
   /// The writers of the edges to each input.
   using Writers = std::map<std::pair<std::int32_t, EdgeInput>, std::set<std::int32_t>>;
 
@@ -472,9 +447,8 @@ struct AttributionPatching::Impl
       next += static_cast<std::int32_t>(count);
       progress(next, last);
     }
-    return this->Gradient.Difference(this->Gradient.End(StreamOf(this->CorruptedRun.residual,
-                                       writers, last, EdgeInput::Stream, changes)),
-      this->Logits);
+    return this->End(
+      StreamOf(this->CorruptedRun.residual, writers, last, EdgeInput::Stream, changes));
   }
 };
 
@@ -522,6 +496,13 @@ double AttributionPatching::WithPatched(
     this->Data->Model.GetFiles(), [&] { return this->Data->WithPatched(nodes, progress); });
 }
 
+double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge) const
+{
+  CheckEdgeCircuits(this->Data->Config, "exact edges");
+  return ReadIntact(
+    this->Data->Model.GetFiles(), [&] { return this->Data->WithPatchedEdge(edge); });
+}
+
 double AttributionPatching::WithEdges(
   const std::vector<CircuitEdge>& kept, const Progress& progress) const
 {
@@ -530,25 +511,12 @@ double AttributionPatching::WithEdges(
     this->Data->Model.GetFiles(), [&] { return this->Data->WithEdges(kept, progress); });
 }
 
-void CheckEdgeCircuits(const TransformerConfig& config)
+void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what)
 {
   ThrowIf<ModelError>(
     config.normPlace == NormPlace::BeforeAndAfter || config.normPlace == NormPlace::AfterOutput,
-    "Circuit: expected, for circuits of edges, a model without normalizations of what attention "
-    "and MLP add, found ",
-    config.architecture, ".");
-}
-
-void CheckDifferentMeasures(const AttributionPatching& patching)
-{
-  const double clean = patching.Clean();
-  const double corrupted = patching.Corrupted();
-  constexpr double tolerance = 1e-9; // of rounding
-  ThrowIf<OptionError>(
-    std::abs(clean - corrupted) <= tolerance * (std::abs(clean) + std::abs(corrupted)),
-    "Circuit: expected runs with different logit differences, found ", clean,
-    " in both; change Target, Against or Position, which must not be before the first token in "
-    "which Prompt and PatchFrom differ.");
+    what, ": expected, for circuits of edges, a model without normalizations of what attention ",
+    "and MLP add, found ", config.architecture, ".");
 }
 
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
@@ -574,7 +542,7 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
 double AttributionMemory(const Transformer& model, std::int64_t length, bool edges, int threads)
 {
   const TransformerConfig& config = model.GetConfig();
-  const auto nodes = static_cast<double>(NodesBefore(config, config.layers) + 1);
+  const auto nodes = static_cast<double>(CircuitNodes(config).size());
   const double blocks = 17. * ThreadCount(threads); // of readers
   const double rows = edges ? nodes + blocks : 4;
   const double row =
@@ -582,91 +550,6 @@ double AttributionMemory(const Transformer& model, std::int64_t length, bool edg
   constexpr double edge = 250; // bytes, with what circuits and a table of edges take
   return 3 * GradientMemory(model, length, threads) + rows * row +
          (edges ? static_cast<double>(CircuitEdgeCount(config)) * edge : 0);
-}
-
-void SortByMagnitude(std::vector<CircuitEdge>& edges)
-{
-  const auto rank = [](const CircuitEdge& edge)
-  { return std::tuple(-std::abs(edge.effect), edge.to, edge.input, edge.from); };
-  std::sort(edges.begin(), edges.end(),
-    [&](const CircuitEdge& a, const CircuitEdge& b) { return rank(a) < rank(b); });
-}
-
-namespace
-{
-
-/// The indices of effects by falling magnitude; equal ones in order.
-std::vector<std::size_t> StrongestFirst(const std::vector<double>& effects)
-{
-  std::vector<std::size_t> order(effects.size());
-  std::iota(order.begin(), order.end(), std::size_t{ 0 });
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b)
-    { return std::pair(-std::abs(effects[a]), a) < std::pair(-std::abs(effects[b]), b); });
-  return order;
-}
-
-/// The points of circuits, where measure(whether each is in a set, progress) is that with the set
-/// alone.
-template<class Measure>
-std::vector<CircuitPoint> CurveOf(const std::vector<double>& effects,
-  const std::vector<std::int64_t>& sizes, const Progress& progress, const Measure& measure)
-{
-  const std::vector<std::size_t> order = StrongestFirst(effects);
-  std::vector<CircuitPoint> curve;
-  for (const std::int64_t size : sizes)
-  {
-    ThrowIf<OptionError>(size < 0 || ToIndex(size) > order.size(),
-      "size of a circuit: expected 0 to ", order.size(), ", found ", size, ".");
-    std::vector<bool> isIn(effects.size());
-    std::for_each_n(order.begin(), size, [&](std::size_t i) { isIn[i] = true; });
-    const Progress part = progress.Part(curve.size(), curve.size() + 1, sizes.size());
-    CircuitPoint point;
-    point.size = size;
-    point.kept = measure(isIn, part.Part(0, 0.5));
-    isIn.flip();
-    point.removed = measure(isIn, part.Part(0.5, 1));
-    curve.push_back(point);
-  }
-  return curve;
-}
-
-}
-
-std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
-  const Attribution& attribution, const std::vector<std::int64_t>& sizes, const Progress& progress)
-{
-  std::vector<double> effects(attribution.nodes.size() - 1);
-  for (std::size_t i = 0; i < effects.size(); ++i)
-  {
-    effects[i] = attribution.Effect(static_cast<std::int64_t>(i));
-  }
-  return CurveOf(effects, sizes, progress,
-    [&](std::vector<bool> isIn, const Progress& part)
-    {
-      isIn.flip();
-      return patching.WithPatched(isIn, part);
-    });
-}
-
-std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
-  const Attribution& attribution, const std::vector<std::int64_t>& sizes, const Progress& progress)
-{
-  std::vector<double> effects(attribution.edges.size());
-  std::transform(attribution.edges.begin(), attribution.edges.end(), effects.begin(),
-    [](const CircuitEdge& edge) { return edge.effect; });
-  return CurveOf(effects, sizes, progress,
-    [&](const std::vector<bool>& isIn, const Progress& part)
-    {
-      std::vector<CircuitEdge> kept;
-      for (std::size_t i = 0; i < isIn.size(); ++i)
-      {
-        if (isIn[i])
-        {
-          kept.push_back(attribution.edges[i]);
-        }
-      }
-      return patching.WithEdges(kept, part);
-    });
 }
 
 }

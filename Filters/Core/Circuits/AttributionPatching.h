@@ -1,6 +1,7 @@
 #pragma once
 
 #include "Base/Progress.h"
+#include "Circuit.h"
 #include "Preprocessing/TransformerInput.h"
 #include "Run/LogitPair.h"
 #include "Weights/ProcessedWeights.h"
@@ -14,46 +15,6 @@
 
 namespace atlas
 {
-
-/// What writes to the residual stream, or reads the logits from it.
-enum class CircuitNodeKind
-{
-  Embedding, ///< what the first layer reads
-  Head,
-  Mlp,
-  Logits
-};
-
-struct CircuitNode
-{
-  CircuitNodeKind kind = CircuitNodeKind::Embedding;
-  std::int32_t layer = -1; ///< -1 for the embedding; L for the logits
-  std::int32_t head = -1;  ///< -1 but for heads
-};
-
-/// "embed", "head 0.1" (layer and head), "mlp 0", "logits".
-std::string NameOf(const CircuitNode& node);
-
-/// The nodes of a model in the order in which they are computed: embedding, heads and MLP of each
-/// layer, logits.
-std::vector<CircuitNode> CircuitNodes(const TransformerConfig& config);
-
-/// What of a node reads what another one writes.
-enum class EdgeInput
-{
-  Query, ///< of a head
-  Key,
-  Value,
-  Stream ///< of an MLP or the logits
-};
-
-struct CircuitEdge
-{
-  std::int32_t from = 0; ///< indices of nodes
-  std::int32_t to = 0;
-  EdgeInput input = EdgeInput::Stream;
-  double effect = 0;
-};
 
 struct AttributionOptions
 {
@@ -123,6 +84,11 @@ public:
   /// list at its end, the logits, which have no output.
   double WithPatched(const std::vector<bool>& nodes, const Progress& progress = {}) const;
 
+  /// The measure of the clean run with one input of a node reading from another node what this one
+  /// writes in the corrupted run, and all that follows computed from it: exact patching of an edge,
+  /// that is WithEdges of all others. Throws as CheckEdgeCircuits.
+  double WithPatchedEdge(const CircuitEdge& edge) const;
+
   /// The measure of a run in which each input of a node reads what its writers give in the
   /// corrupted run, but along the `kept` edges what they give in this run. With all edges of
   /// Attribute it is the clean run, with none the corrupted one (Conmy et al. 2023; Hanna et al.
@@ -139,47 +105,13 @@ private:
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   const TransformerInput& corrupted, const AttributionOptions& options);
 
-/// Throws ModelError if normalizations follow what attention or MLPs write, as in Gemma 2: there
-/// edges do not add up, and circuits of them cannot be run.
-void CheckEdgeCircuits(const TransformerConfig& config);
-
-/// Throws OptionError if the measures of both runs are equal but for rounding: then a circuit has
-/// no part of their difference.
-void CheckDifferentMeasures(const AttributionPatching& patching);
-
-/// The number of edges of a model.
-std::int64_t CircuitEdgeCount(const TransformerConfig& config);
+/// Throws ModelError, which begins with `what`, if normalizations follow what attention or MLPs
+/// write, as in Gemma 2: there edges do not add up, and circuits of them cannot be run.
+void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what = "Circuit");
 
 /// An upper bound, in bytes, on the memory of AttributionPatching and of the tables of its results,
 /// for prompts of `length` tokens.
 double AttributionMemory(
   const Transformer& model, std::int64_t length, bool edges, int threads = 0);
-
-/// Sorts edges by falling magnitude of their effects; equal ones by reader, its input, then writer.
-void SortByMagnitude(std::vector<CircuitEdge>& edges);
-
-/// How well a circuit of the strongest nodes or edges does alone.
-struct CircuitPoint
-{
-  std::int64_t size = 0; ///< nodes or edges in the circuit, the strongest ones
-  double kept = 0;       ///< the measure with all others as in the corrupted run
-  double removed = 0;    ///< the measure with these as in the corrupted run
-};
-
-/// The curves of circuits of growing size, by falling magnitude of the effects; equal ones in their
-/// order. Nodes: all, without the logits. With m the measure,
-///
-///     faithfulness    = (m kept - m corrupted) / (m clean - m corrupted),
-///     without circuit = (m removed - m corrupted) / (m clean - m corrupted).
-///
-/// The first (Hanna et al. 2024) is 1 if the circuit alone reproduces the whole model's difference,
-/// and 0 for an empty one. The second is the share of the difference that remains in the model
-/// without the circuit: 1 if nothing is removed, 0 if nothing is left.
-std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
-  const Attribution& attribution, const std::vector<std::int64_t>& sizes,
-  const Progress& progress = {});
-std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
-  const Attribution& attribution, const std::vector<std::int64_t>& sizes,
-  const Progress& progress = {});
 
 }

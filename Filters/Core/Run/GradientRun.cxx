@@ -502,14 +502,21 @@ DoubleMatrix GradientRun::Embed(const TransformerInput& input) const
 TracedRun GradientRun::Run(
   const DoubleMatrix& embedding, const PatchedNodes& patched, const Progress& progress) const
 {
+  return this->RunFrom(0, embedding, patched, progress);
+}
+
+TracedRun GradientRun::RunFrom(std::int64_t layer, const DoubleMatrix& residual,
+  const PatchedNodes& patched, const Progress& progress) const
+{
   const SingleThreadedBlas blas;
+  const std::int64_t layers = this->Data->Config.layers;
   TracedRun run;
-  run.layers.resize(this->Data->Config.layers);
-  run.residual = embedding;
-  for (std::int64_t l = 0; l < this->Data->Config.layers; ++l)
+  run.layers.resize(layers);
+  run.residual = residual;
+  for (std::int64_t l = layer; l < layers; ++l)
   {
     this->Data->RunLayer(l, patched, run.layers[l], run.residual);
-    progress(l + 1, this->Data->Config.layers);
+    progress(l + 1 - layer, layers - layer);
   }
   ThrowIf<ModelError>(!run.residual.allFinite(),
     "an activation after the last layer is not finite; expected finite numbers.");
@@ -530,14 +537,6 @@ std::vector<float> GradientRun::Logits(const TracedRun& run, std::int64_t positi
     logit = static_cast<float>(data.Capped(static_cast<double>(logit)));
   }
   return logits;
-}
-
-TracedRun GradientRun::End(const DoubleMatrix& residual) const
-{
-  TracedRun run;
-  run.residual = residual;
-  run.normed = this->Data->FinalNorm().Apply(residual);
-  return run;
 }
 
 double GradientRun::Difference(const TracedRun& run, const LogitPair& logits) const

@@ -2,6 +2,7 @@
 
 #include "Analysis/HeadPatterns.h"
 #include "Base/Error.h"
+#include "Circuits/CircuitCurves.h"
 #include "ErrorMessage.h"
 #include "OracleFile.h"
 #include "Run/ActivationPatching.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -174,6 +176,67 @@ TEST_P(OfAttribution, RunsCircuitsOfAllNodesAndOfNone)
   }
   EXPECT_NEAR(patching.WithEdges({}), patching.Corrupted(), 1e-12);
   EXPECT_NEAR(patching.WithEdges(patching.Attribute(true).edges), patching.Clean(), 1e-12);
+}
+
+/// The run of all edges but one, which begins at the other end, has the same measure. Edges to each
+/// input of a reader of each kind are taken, from its first and its last writer.
+TEST_P(OfAttribution, PatchesEdgesAsCircuitsDo)
+{
+  const AttributionPatching patching = this->Of.Patch();
+  const std::vector<CircuitEdge> all = CircuitEdges(this->Of.Config());
+  if (this->Of.Config().normPlace == NormPlace::BeforeAndAfter)
+  {
+    EXPECT_THAT(MessageOf<ModelError>([&] { patching.WithPatchedEdge(all[0]); }),
+      HasSubstr("exact edges: expected, for circuits of edges, a model without normalizations of"));
+    return;
+  }
+  double largest = 0;
+  for (std::size_t i = 0; i < all.size(); ++i)
+  {
+    const bool isFirst = i == 0 || all[i - 1].to != all[i].to || all[i - 1].input != all[i].input;
+    const bool isLast =
+      i + 1 == all.size() || all[i + 1].to != all[i].to || all[i + 1].input != all[i].input;
+    if (isFirst || isLast)
+    {
+      std::vector<CircuitEdge> others = all;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      const double found = patching.WithPatchedEdge(all[i]);
+      EXPECT_NEAR(found, patching.WithEdges(others), 1e-11) << i;
+      largest = std::max(largest, std::abs(found - patching.Clean()));
+    }
+  }
+  EXPECT_GT(largest, 1e-3);
+}
+
+/// The second of the curves' definitions, from runs of its sets by hand.
+TEST_P(OfAttribution, MeasuresIncompleteness)
+{
+  const AttributionPatching patching = this->Of.Patch();
+  const Attribution found = patching.Attribute(false);
+  std::vector<std::size_t> order(found.nodes.size() - 1);
+  std::iota(order.begin(), order.end(), std::size_t{ 0 });
+  const auto strength = [&](std::size_t i)
+  { return std::abs(found.Effect(static_cast<std::int64_t>(i))); };
+  std::sort(order.begin(), order.end(),
+    [&](std::size_t a, std::size_t b) { return strength(a) > strength(b); });
+  // With all but the nodes from `first` to before `last` as in the corrupted run.
+  const auto alone = [&](std::size_t first, std::size_t last)
+  {
+    std::vector<bool> patched(order.size(), true);
+    for (std::size_t i = first; i < last; ++i)
+    {
+      patched[order[i]] = false;
+    }
+    return patching.WithPatched(patched);
+  };
+  const std::size_t all = order.size();
+  const CircuitPoint point = NodeCircuits(patching, found, { 5 })[0];
+  const double none = std::abs(alone(0, 5) - alone(0, all));
+  const double half = std::abs(alone(2, 5) - alone(2, all));
+  const double whole = std::abs(alone(5, 5) - alone(5, all));
+  EXPECT_NEAR(point.incomplete, std::max({ none, half, whole }), 1e-12);
+  EXPECT_NEAR(
+    NodeCircuits(patching, found, { static_cast<std::int64_t>(all) })[0].incomplete, 0, 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, OfAttribution,

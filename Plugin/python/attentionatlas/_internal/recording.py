@@ -17,6 +17,7 @@ from attentionatlas._internal import data
 from attentionatlas._internal.arguments import (
     MEAN, Head, PathLike, Sequence, head_beside, index, json_lines, listed, number, some, text_lines, word,
 )
+from attentionatlas._internal.circuitfile import Circuit
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.proteins import contact_filter, unrecorded_layers
@@ -698,7 +699,8 @@ class Transformer(Model):
         prompts: a text, or several; line breaks belong to a text. record: some of QueriesAndKeys, Values, HeadOutputs,
         Residual, Logits and, of models with experts, Routing; or "all", what the model has of these; by default the first
         four, which tables and figures need. options: others of the filter TransformerRecorder, such as maximum_length=64,
-        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5", and
+        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
+        circuit_file=circuit, a Circuit that runs alone, with all else as for patch_from or ablated, and
         targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
         the prompts; see part(). Of a model of pictures among words, images are those that <image> in the prompts stands
         for, and frames_per_film=8 makes videos of them, for <video>. Their pixels are made as by Pillow, or with
@@ -711,7 +713,9 @@ class Transformer(Model):
         if written:
             options.update(written, prompt_format="JsonLines")
         chosen = {"record": _quantities(record), **options}
-        return self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
+        made = self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
+        made._circuit = options.get("circuit_file")  # whose file may be temporary
+        return made
 
     def record_random(
         self, kind: str = "Random", length: int = 64, count: int = 1, block: int = 16, seed: int = 0,
@@ -892,6 +896,7 @@ class Transformer(Model):
         position: Head = "last",
         steps: int = 10,
         exact: bool = False,
+        exact_edges: int = 0,
     ) -> Table:
         """Which heads and MLPs make the model predict one token and not another, estimated by gradients (attribution
         patching): a row per node with its Effect on the logit difference, negative for parts that raise it.
@@ -900,32 +905,60 @@ class Transformer(Model):
         Stream. target, against: tokens; empty: the predictions on prompt and on patch_from, the opposite of
         patching. position: of the logits, a number, or "last". steps: gradients that are averaged (integrated
         gradients). exact: also Exact Effect, of a run with the node patched; not with edges, which raises ValueError.
+        exact_edges: of how many edges, the strongest, there is also the Exact Effect, NaN for the others; with edges alone.
         """
         if edges and exact:
-            raise ValueError("exact: expected False for edges, which have no Exact Effect, found True.")
+            raise ValueError("exact: expected False for edges, which have exact_edges, found True.")
+        if exact_edges and not edges:
+            raise ValueError(f"exact_edges: expected 0 without edges, found {exact_edges}.")
         asked = {"edges": edges, "target": target, "against": against, "position": position, "steps": steps, "exact": exact}
+        asked["exact_edges"] = exact_edges
         return self._of("AttributionPatching", 2 if edges else 1, {**asked, **self._pair(prompt, patch_from, position)})
 
     def circuit_faithfulness(
         self,
         prompt: str,
         patch_from: str,
-        circuit: str = "Nodes",
+        circuit: str | Circuit = "Nodes",
         target: str = "",
         against: str = "",
         position: Head = "last",
         steps: int = 10,
     ) -> Table:
         """How well circuits of the strongest nodes or edges of attribution do alone: a row per Size with Faithfulness, 1
-        if the circuit alone reproduces the whole model's difference, and Without Circuit, the share of the difference
-        that remains in the model without the circuit.
+        if the circuit alone reproduces the whole model's difference, Without Circuit, the share of the difference that
+        remains in the model without the circuit, and Incompleteness, by how much circuit and model differ at most when
+        both lack the same part of the circuit, its stronger half or all, or none (Wang et al. 2022).
 
-        circuit: Nodes or Edges. The others: as attribution.
+        circuit: Nodes or Edges, or a Circuit, of which there is one row. The others: as attribution.
         """
-        circuit = word("circuit", circuit, ("Nodes", "Edges"))
-        asked = {"circuit": circuit, "target": target, "against": against, "position": position, "steps": steps}
-        asked["edges"] = circuit == "Edges"
+        asked = {"target": target, "against": against, "position": position, "steps": steps}
+        if isinstance(circuit, Circuit):
+            asked.update(circuit="FromFile", circuit_file=circuit, edges=False)
+        else:
+            kind = word("circuit", circuit, ("Nodes", "Edges"))
+            asked.update(circuit=kind, edges=kind == "Edges")
         return self._of("AttributionPatching", 4, {**asked, **self._pair(prompt, patch_from, position)})
+
+    def find_circuit(
+        self,
+        prompt: str,
+        patch_from: str,
+        of: str = "Edges",
+        top: int = 60,
+        target: str = "",
+        against: str = "",
+        position: Head = "last",
+        steps: int = 10,
+    ) -> Circuit:
+        """The circuit of the strongest nodes or edges of attribution, which can be saved, compared and run alone.
+
+        of: Nodes or Edges. top: how many; 0: all. The others: as attribution.
+        """
+        asked = {"target": target, "against": against, "position": position, "steps": steps, "top": top}
+        asked["edges"] = word("of", of, ("Nodes", "Edges")) == "Edges"
+        with self.scope():
+            return Circuit.found(self.made("AttributionPatching", **asked, **self._pair(prompt, patch_from, position)))
 
     @staticmethod
     def _pair(prompt: str, patch_from: str, position: Head) -> dict[str, Any]:
