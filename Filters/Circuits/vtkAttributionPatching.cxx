@@ -3,6 +3,7 @@
 #include "ArrayNames.h"
 #include "Base/Error.h"
 #include "Base/Index.h"
+#include "Base/Joined.h"
 #include "CircuitGraph.h"
 #include "Circuits/AttributionPatching.h"
 #include "Circuits/Circuit.h"
@@ -43,6 +44,26 @@ namespace
 using atlas::CircuitEdge;
 using atlas::ToIndex;
 
+/// The names of tokens, each once, at most three.
+std::string NamesOfTokens(const TokenNames& names, const std::vector<std::int64_t>& tokens)
+{
+  std::vector<std::int64_t> different;
+  for (const std::int64_t token : tokens)
+  {
+    if (std::find(different.begin(), different.end(), token) == different.end())
+    {
+      different.push_back(token);
+    }
+  }
+  constexpr std::size_t most = 3;
+  const std::size_t shown = std::min(most, different.size());
+  const std::vector<std::int64_t> first(
+    different.begin(), different.begin() + static_cast<std::ptrdiff_t>(shown));
+  return atlas::Joined(
+           first, [&](std::int64_t token) { return names.Of(static_cast<std::int32_t>(token)); }) +
+         (different.size() > most ? ", ..." : "");
+}
+
 /// Sizes of circuits: all up to 32 of them, else about as many, closer where circuits are small.
 std::vector<std::int64_t> SizesOf(std::int64_t count)
 {
@@ -69,7 +90,8 @@ struct vtkAttributionPatching::Result
 {
   atlas::Attribution found; ///< edges by falling magnitude
   atlas::CircuitShape shape;
-  atlas::LogitPair logits;
+  std::vector<std::int64_t> targets; ///< of each pair
+  std::vector<std::int64_t> againsts;
   std::string target;
   std::string against;
   double prompt = 0;
@@ -96,8 +118,8 @@ void vtkAttributionPatching::Result::AddFields(vtkDataObject* output, const char
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, Names::Target, this->target);
   AddField(fields, Names::Against, this->against);
-  AddField(fields, Names::TargetTokenId, this->logits.target);
-  AddField(fields, Names::AgainstTokenId, this->logits.against);
+  ListArrays(this->targets, fields).Int(Names::TargetTokenId);
+  ListArrays(this->againsts, fields).Int(Names::AgainstTokenId);
   AddField(fields, Names::PromptLogitDifference, this->prompt);
   AddField(fields, Names::SourceLogitDifference, this->source);
   SetFormat(output, format);
@@ -186,19 +208,19 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   }
   const bool edges = this->Edges || ofEdges || this->ExactEdges > 0;
   const auto format = static_cast<atlas::PromptFormat>(this->PromptFormat);
-  const atlas::EncodedPrompt prompt = ReadPatched(*open, this->Prompt, format, "Prompt");
-  const atlas::EncodedPrompt source = ReadPatched(*open, this->PatchFrom, format, "PatchFrom");
-  atlas::RequireSameLength(prompt.labels, source.labels);
+  atlas::TransformerInput prompt;
+  atlas::TransformerInput source;
+  ReadPairs(*open, { this->Prompt, this->PatchFrom }, format, prompt, source);
   atlas::AttributionOptions options;
   options.target = FindToken(*open, this->Target, "Target");
   options.against = FindToken(*open, this->Against, "Against");
   options.position = this->Position;
   options.steps = this->Steps;
   options.threads = ThreadLimit();
-  atlas::CheckAttribution(model, prompt.input, source.input, options);
+  atlas::CheckAttribution(model, prompt, source, options);
   RequireMemory(atlas::AttributionMemory(
-                  model, static_cast<std::int64_t>(prompt.labels.size()), edges, options.threads),
-    "the runs and their gradients", "give shorter prompts.");
+                  model, atlas::SequenceLengths(model.GetConfig(), prompt), edges, options.threads),
+    "the runs and their gradients", "give fewer or shorter prompts.");
   const std::size_t nodes = atlas::CircuitNodes(model.GetConfig()).size() - 1;
   const std::vector<std::int64_t> sizes =
     this->Circuit == NO_CIRCUIT ? std::vector<std::int64_t>()
@@ -215,16 +237,21 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   const double all = exact + 4 * static_cast<double>(sizes.size());
   const atlas::Progress& progress = task.Progress();
   options.progress = progress.Part(0., 2., all);
-  const atlas::AttributionPatching patching(model, prompt.input, source.input, options);
+  const atlas::AttributionPatching patching(model, prompt, source, options);
   if (this->Circuit != NO_CIRCUIT)
   {
     atlas::CheckDifferentMeasures(patching);
   }
   result.found = patching.Attribute(edges, progress.Part(2., gradients, all));
-  result.logits = patching.GetLogits();
   const TokenNames names(open);
-  result.target = names.Of(static_cast<std::int32_t>(result.logits.target));
-  result.against = names.Of(static_cast<std::int32_t>(result.logits.against));
+  for (std::size_t i = 0; i < prompt.tokens.size(); ++i)
+  {
+    const atlas::LogitPair& logits = patching.GetLogits(i);
+    result.targets.push_back(logits.target);
+    result.againsts.push_back(logits.against);
+  }
+  result.target = NamesOfTokens(names, result.targets);
+  result.against = NamesOfTokens(names, result.againsts);
   result.prompt = patching.Clean();
   result.source = patching.Corrupted();
   const atlas::Progress ofExact = progress.Part(gradients, ofNodes, all);

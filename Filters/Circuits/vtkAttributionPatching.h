@@ -46,9 +46,9 @@ class vtkMultiBlockDataSet;
 /// Incompleteness is 0 if circuit and model without the same part of the circuit do the same (Wang
 /// et al. 2022; Core's CircuitCurves.h).
 ///
-/// Field data of all: Target, Against (string), Target TokenId, Against TokenId (int), Prompt Logit
-/// Difference and Source Logit Difference (double). On several ranks the first one has all. A
-/// change of Top computes nothing again. Canceling leaves all empty.
+/// Field data of all: Target, Against (string), Target TokenId, Against TokenId (int, of each
+/// pair), Prompt Logit Difference and Source Logit Difference (double). On several ranks the first
+/// one has all. A change of Top computes nothing again. Canceling leaves all empty.
 class ATTENTIONATLASCIRCUITS_EXPORT vtkAttributionPatching : public vtkTaskAlgorithm
 {
 public:
@@ -70,14 +70,15 @@ public:
     FROM_FILE = 3
   };
 
-  /// The text whose run is explained; of a model without a tokenizer, token ids separated by
+  /// The text whose run is explained, or several, as PromptFormat says, of which all measures and
+  /// effects are means; of a model without a tokenizer, token ids separated by
   /// spaces. Null or empty: none, and the outputs are empty. Default: When John and Mary went to
   /// the store, John gave a drink to (of the task of Wang et al. 2023).
   vtkSetStdStringFromCharMacro(Prompt);
   vtkGetCharFromStdStringMacro(Prompt);
 
-  /// The text of the other run, likewise; with as many tokens. Default: When Mary and John went to
-  /// the store, Mary gave a drink to.
+  /// The text of the other run of each, likewise; with as many tokens. Default: When Mary and John
+  /// went to the store, Mary gave a drink to.
   vtkSetStdStringFromCharMacro(PatchFrom);
   vtkGetCharFromStdStringMacro(PatchFrom);
 

@@ -565,7 +565,9 @@ class HostileInput(AtlasTest):
             self.check("ActivationPatching", f"{name}: {properties}", patching, message)
 
     def test_attribution_patching(self):
-        self.check_each("AttributionPatching", PATCHING, Input=self.reader("llama"))
+        rows = [row for row in PATCHING if row[1] != "expected one prompt, found 2 lines"]
+        rows.append(({"Prompt": "1 2\n3 4", "PatchFrom": "3 4"}, "expected as many prompts as Prompt has, 2, found 1"))
+        self.check_each("AttributionPatching", rows, Input=self.reader("llama"))
         for name, properties, message in (
             ("bert", {"Prompt": "1 2", "PatchFrom": "3 4"}, "causal attention"),
             ("vit", {}, "of texts"),

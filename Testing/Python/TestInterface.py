@@ -281,6 +281,15 @@ class Interface(AtlasTest):
         numpy.testing.assert_allclose(numpy.array(circuit["Faithfulness"])[[0, -1]], [0, 1], atol=1e-9)
         self.assertEqual(len(self.recording.table("HeadUpdates", 1)), 2 * 4 * 50)
 
+    def test_attribution_of_pairs(self):
+        pairs = (["1 2 3", "7 8 9 2"], ["1 4 3", "7 8 5 2"])
+        both = self.model.attribution(*pairs)["Effect"]
+        alone = [self.model.attribution(prompt, other)["Effect"] for prompt, other in zip(*pairs)]
+        numpy.testing.assert_allclose(both, numpy.mean(alone, axis=0), atol=1e-12)
+        curve = self.model.circuit_faithfulness(*pairs)
+        numpy.testing.assert_allclose(numpy.array(curve["Faithfulness"])[[0, -1]], [0, 1], atol=1e-9)
+        self.assertEqual(len(self.model.find_circuit(*pairs, top=4).edges), 4)
+
     def test_circuits(self):
         """A circuit that is saved is the one that was found; the recorder runs it as attribution does."""
         pair = ("1 2 3", "1 4 3")

@@ -55,6 +55,18 @@ std::vector<EdgeReader> ReadersOf(
   return readers;
 }
 
+/// One sequence of an input of texts.
+TransformerInput SequenceOf(const TransformerInput& input, std::size_t s)
+{
+  TransformerInput one;
+  one.tokens = { input.tokens[s] };
+  if (!input.segments.empty())
+  {
+    one.segments = { input.segments[s] };
+  }
+  return one;
+}
+
 /// Calls `call`; messages of its errors begin with the name of the run.
 template<class Call>
 auto InRun(const std::string& name, const Call& call)
@@ -69,9 +81,8 @@ auto InRun(const std::string& name, const Call& call)
   }
 }
 
-}
-
-struct AttributionPatching::Impl
+/// The runs of a prompt and of the one that is patched from.
+struct PatchedPair
 {
   const Transformer& Model;
   const TransformerConfig& Config;
@@ -87,8 +98,8 @@ struct AttributionPatching::Impl
   double Clean = 0;
   double Corrupted = 0;
 
-  Impl(const Transformer& model, const TransformerInput& clean, const TransformerInput& corrupted,
-    AttributionOptions options)
+  PatchedPair(const Transformer& model, const TransformerInput& clean,
+    const TransformerInput& corrupted, AttributionOptions options)
     : Model(model)
     , Config(model.GetConfig())
     , Options(std::move(options))
@@ -452,35 +463,105 @@ struct AttributionPatching::Impl
   }
 };
 
+}
+
+/// A pair after the other one, in order, so that sums do not depend on threads.
+struct AttributionPatching::Impl
+{
+  const Transformer& Model;
+  std::vector<std::unique_ptr<const PatchedPair>> Pairs;
+
+  Impl(const Transformer& model, const TransformerInput& clean, const TransformerInput& corrupted,
+    const AttributionOptions& options)
+    : Model(model)
+  {
+    const std::size_t count = clean.tokens.size();
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      AttributionOptions of = options;
+      of.progress = options.progress.Part(i, i + 1, count);
+      this->Pairs.push_back(std::make_unique<const PatchedPair>(
+        model, SequenceOf(clean, i), SequenceOf(corrupted, i), std::move(of)));
+    }
+  }
+
+  /// The mean over pairs of what of(pair, progress) gives.
+  template<class Of>
+  double Mean(const Progress& progress, const Of& of) const
+  {
+    return ReadIntact(this->Model.GetFiles(),
+      [&]
+      {
+        double sum = 0;
+        const std::size_t count = this->Pairs.size();
+        for (std::size_t i = 0; i < count; ++i)
+        {
+          sum += of(*this->Pairs[i], progress.Part(i, i + 1, count));
+        }
+        return sum / static_cast<double>(count);
+      });
+  }
+
+  Attribution Attribute(bool edges, const Progress& progress) const
+  {
+    const std::size_t count = this->Pairs.size();
+    std::int64_t longest = 0;
+    for (const auto& pair : this->Pairs)
+    {
+      longest = std::max(longest, pair->Length);
+    }
+    Attribution mean;
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      Attribution found = this->Pairs[i]->Attribute(edges, progress.Part(i, i + 1, count));
+      if (i == 0)
+      {
+        mean.nodes = found.nodes;
+        mean.effects = DoubleMatrix::Zero(found.effects.rows(), longest);
+        mean.edges = CircuitEdges(this->Pairs[i]->Config);
+        mean.edges.resize(found.edges.size());
+      }
+      const double weight = 1 / static_cast<double>(count);
+      mean.effects.leftCols(found.effects.cols()) += weight * found.effects;
+      for (std::size_t k = 0; k < mean.edges.size(); ++k)
+      {
+        mean.edges[k].effect += weight * found.edges[k].effect;
+      }
+    }
+    return mean;
+  }
+};
+
 AttributionPatching::AttributionPatching(const Transformer& model, const TransformerInput& clean,
-  const TransformerInput& corrupted, AttributionOptions options)
+  const TransformerInput& corrupted, const AttributionOptions& options)
 {
   CheckGradients(model);
   CheckAttribution(model, clean, corrupted, options);
-  this->Data = ReadIntact(model.GetFiles(),
-    [&] { return std::make_unique<Impl>(model, clean, corrupted, std::move(options)); });
+  this->Data = ReadIntact(
+    model.GetFiles(), [&] { return std::make_unique<Impl>(model, clean, corrupted, options); });
 }
 
 AttributionPatching::~AttributionPatching() = default;
 
 const std::vector<CircuitNode>& AttributionPatching::GetNodes() const
 {
-  return this->Data->Nodes;
+  return this->Data->Pairs.front()->Nodes;
 }
 
-const LogitPair& AttributionPatching::GetLogits() const
+const LogitPair& AttributionPatching::GetLogits(std::size_t pair) const
 {
-  return this->Data->Logits;
+  return this->Data->Pairs[pair]->Logits;
 }
 
 double AttributionPatching::Clean() const
 {
-  return this->Data->Clean;
+  return this->Data->Mean({}, [](const PatchedPair& pair, const Progress&) { return pair.Clean; });
 }
 
 double AttributionPatching::Corrupted() const
 {
-  return this->Data->Corrupted;
+  return this->Data->Mean(
+    {}, [](const PatchedPair& pair, const Progress&) { return pair.Corrupted; });
 }
 
 Attribution AttributionPatching::Attribute(bool edges, const Progress& progress) const
@@ -492,23 +573,23 @@ Attribution AttributionPatching::Attribute(bool edges, const Progress& progress)
 double AttributionPatching::WithPatched(
   const std::vector<bool>& nodes, const Progress& progress) const
 {
-  return ReadIntact(
-    this->Data->Model.GetFiles(), [&] { return this->Data->WithPatched(nodes, progress); });
+  return this->Data->Mean(progress,
+    [&](const PatchedPair& pair, const Progress& part) { return pair.WithPatched(nodes, part); });
 }
 
 double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge) const
 {
-  CheckEdgeCircuits(this->Data->Config, "exact edges");
-  return ReadIntact(
-    this->Data->Model.GetFiles(), [&] { return this->Data->WithPatchedEdge(edge); });
+  CheckEdgeCircuits(this->Data->Model.GetConfig(), "exact edges");
+  return this->Data->Mean(
+    {}, [&](const PatchedPair& pair, const Progress&) { return pair.WithPatchedEdge(edge); });
 }
 
 double AttributionPatching::WithEdges(
   const std::vector<CircuitEdge>& kept, const Progress& progress) const
 {
-  CheckEdgeCircuits(this->Data->Config);
-  return ReadIntact(
-    this->Data->Model.GetFiles(), [&] { return this->Data->WithEdges(kept, progress); });
+  CheckEdgeCircuits(this->Data->Model.GetConfig());
+  return this->Data->Mean(progress,
+    [&](const PatchedPair& pair, const Progress& part) { return pair.WithEdges(kept, part); });
 }
 
 void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what)
@@ -527,29 +608,40 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   CheckInput(config, corrupted, "PatchFrom: ");
   const std::vector<std::int64_t> lengths = SequenceLengths(config, clean);
   const std::vector<std::int64_t> others = SequenceLengths(config, corrupted);
-  ThrowIf<OptionError>(lengths.size() != 1 || others.size() != 1,
-    "attribution: expected one prompt and one to patch from, found ", lengths.size(), " and ",
+  ThrowIf<OptionError>(lengths.empty() || lengths.size() != others.size(),
+    "PatchFrom: expected as many prompts as Prompt has, ", lengths.size(), ", found ",
     others.size(), ".");
-  ThrowIf<OptionError>(lengths != others, "PatchFrom: expected as many tokens as the prompt has, ",
-    lengths[0], ", found ", others[0], ".");
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+  {
+    ThrowIf<OptionError>(lengths[i] != others[i],
+      "PatchFrom: expected as many tokens as the prompt has, ", lengths[i], ", found ", others[i],
+      lengths.size() > 1 ? " in pair " + std::to_string(i) : "", ".");
+  }
   ThrowIf<OptionError>(options.steps < 1, "Steps: expected at least 1, found ", options.steps, ".");
-  ThrowIf<OptionError>(options.position < -1 || options.position >= lengths[0],
-    "Position: expected -1 or one of the prompt, 0 to ", lengths[0] - 1, ", found ",
-    options.position, ".");
+  const std::int64_t shortest = *std::min_element(lengths.begin(), lengths.end());
+  ThrowIf<OptionError>(options.position < -1 || options.position >= shortest,
+    "Position: expected -1 or one of ", lengths.size() > 1 ? "all prompts" : "the prompt",
+    ", 0 to ", shortest - 1, ", found ", options.position, ".");
   RequireTokens(config, options.target, options.against);
 }
 
-double AttributionMemory(const Transformer& model, std::int64_t length, bool edges, int threads)
+double AttributionMemory(
+  const Transformer& model, const std::vector<std::int64_t>& lengths, bool edges, int threads)
 {
   const TransformerConfig& config = model.GetConfig();
+  const std::int64_t length = *std::max_element(lengths.begin(), lengths.end());
   const auto nodes = static_cast<double>(CircuitNodes(config).size());
   const double blocks = 17. * ThreadCount(threads); // of readers
   const double rows = edges ? nodes + blocks : 4;
   const double row =
     static_cast<double>(length) * static_cast<double>(config.modelDimension) * sizeof(double);
-  constexpr double edge = 250; // bytes, with what circuits and a table of edges take
-  return 3 * GradientMemory(model, length, threads) + rows * row +
-         (edges ? static_cast<double>(CircuitEdgeCount(config)) * edge : 0);
+  constexpr double edge = 350; // bytes, with what circuits and a table of edges take
+  double runs = GradientMemory(model, length, threads); // of a step
+  for (const std::int64_t one : lengths)
+  {
+    runs += 2 * GradientMemory(model, one, threads);
+  }
+  return runs + rows * row + (edges ? static_cast<double>(CircuitEdgeCount(config)) * edge : 0);
 }
 
 }

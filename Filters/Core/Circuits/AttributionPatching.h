@@ -33,7 +33,8 @@ struct AttributionOptions
 struct Attribution
 {
   std::vector<CircuitNode> nodes;
-  DoubleMatrix effects;           ///< [nodes, T], by position; 0 for the logits
+  DoubleMatrix effects;           ///< [nodes, T], by position; 0 for the logits, and behind the end
+                                  ///< of a prompt that is shorter than the longest
   std::vector<CircuitEdge> edges; ///< by reader, its input, then writer; empty unless asked for
 
   double Effect(std::int64_t node) const { return this->effects.row(node).sum(); }
@@ -55,23 +56,26 @@ struct Attribution
 /// 2024: EAP-IG). The effects of the edges from a node add up to that of the node. Where a
 /// normalization follows what heads and MLPs write (Gemma 2), it is replaced by its derivative.
 ///
+/// Of several pairs of prompts, each with as many tokens, all measures and effects are means over
+/// the pairs.
+///
 /// Outputs of heads are z, before W_O, and those of MLPs are before any normalization after them;
 /// so biases that do not depend on the prompt have no part in an effect. In double precision;
 /// results are equal to the byte for any number of threads.
 class AttributionPatching
 {
 public:
-  /// Runs both prompts. The model must outlive this object. Throws as CheckGradients and
-  /// CheckAttribution, and ModelError if a run is not finite. Messages begin with Prompt, the clean
-  /// one, or PatchFrom.
+  /// Runs all prompts: a sequence of both inputs for each pair. The model must outlive this object.
+  /// Throws as CheckGradients and CheckAttribution, and ModelError if a run is not finite. Messages
+  /// begin with Prompt, the clean one, or PatchFrom.
   AttributionPatching(const Transformer& model, const TransformerInput& clean,
-    const TransformerInput& corrupted, AttributionOptions options);
+    const TransformerInput& corrupted, const AttributionOptions& options);
   ~AttributionPatching();
 
   const std::vector<CircuitNode>& GetNodes() const;
 
-  /// The tokens and the position, as given or chosen.
-  const LogitPair& GetLogits() const;
+  /// The tokens and the position of a pair, as given or chosen.
+  const LogitPair& GetLogits(std::size_t pair = 0) const;
   double Clean() const;
   double Corrupted() const;
 
@@ -100,8 +104,8 @@ private:
   std::unique_ptr<Impl> Data;
 };
 
-/// Throws OptionError unless both prompts are one sequence of equally many tokens, steps are at
-/// least 1, and the position and the tokens exist.
+/// Throws OptionError unless both inputs have equally many sequences, at least one, of equally many
+/// tokens each, steps are at least 1, and the position and the tokens exist.
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   const TransformerInput& corrupted, const AttributionOptions& options);
 
@@ -110,8 +114,8 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
 void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what = "Circuit");
 
 /// An upper bound, in bytes, on the memory of AttributionPatching and of the tables of its results,
-/// for prompts of `length` tokens.
+/// for pairs of prompts of these lengths, at least one.
 double AttributionMemory(
-  const Transformer& model, std::int64_t length, bool edges, int threads = 0);
+  const Transformer& model, const std::vector<std::int64_t>& lengths, bool edges, int threads = 0);
 
 }

@@ -231,8 +231,7 @@ struct GradientRun::Impl
     const LinearTensors& tensors, std::int64_t heads, const DoubleMatrix& x) const
   {
     const std::int64_t dimension = this->Config.headDimension;
-    DoubleMatrix y =
-      Product(x, WidenedHeads(tensors, heads, dimension, this->Threads), false, this->Threads);
+    DoubleMatrix y = TimesHeads(x, tensors, heads, dimension, false, this->Threads);
     const std::vector<double> bias = WideRow(tensors.bias);
     for (std::int64_t head = 0; head < heads && !bias.empty(); ++head)
     {
@@ -369,14 +368,13 @@ struct GradientRun::Impl
   {
     const LayerTensors& tensors = this->Weights.layers[l];
     const Activation activation = this->Config.activation;
-    DoubleMatrix hidden =
-      Product(gradients.mlp, Widened(tensors.down, this->Threads), true, this->Threads);
+    DoubleMatrix hidden = TimesWeights(gradients.mlp, tensors.down, true, this->Threads);
     DoubleMatrix input;
     if (this->Config.gated)
     {
       DoubleMatrix gate = hidden.array() * layer.up.array();
       ActivateBackward(activation, gate.size(), layer.gate.data(), gate.data(), gate.data());
-      input = Product(gate, Widened(tensors.gate, this->Threads), true, this->Threads);
+      input = TimesWeights(gate, tensors.gate, true, this->Threads);
       ActivateRows(activation, gate.size(), layer.gate.data(), gate.data());
       hidden.array() *= gate.array();
     }
@@ -384,8 +382,7 @@ struct GradientRun::Impl
     {
       ActivateBackward(activation, hidden.size(), layer.up.data(), hidden.data(), hidden.data());
     }
-    const DoubleMatrix byUp =
-      Product(hidden, Widened(tensors.up, this->Threads), true, this->Threads);
+    const DoubleMatrix byUp = TimesWeights(hidden, tensors.up, true, this->Threads);
     input = this->Config.gated ? DoubleMatrix(input + byUp) : byUp;
     gradients.byMlp = this->MlpNorm(l).Backward(layer.middle, input);
   }
@@ -439,8 +436,7 @@ struct GradientRun::Impl
   {
     const TransformerConfig& config = this->Config;
     const LayerTensors& tensors = this->Weights.layers[l];
-    gradients.heads =
-      Product(gradients.attended, Widened(tensors.output, this->Threads), true, this->Threads);
+    gradients.heads = TimesWeights(gradients.attended, tensors.output, true, this->Threads);
     for (DoubleMatrix* matrix : { &gradients.query, &gradients.key, &gradients.value })
     {
       matrix->resize(layer.heads.rows(), config.heads * config.headDimension);
@@ -450,10 +446,7 @@ struct GradientRun::Impl
       [&](std::int64_t h) { this->HeadBackward(l, h, layer, attention, gradients); });
     const auto through =
       [&](const LinearTensors& linear, std::int64_t heads, const DoubleMatrix& from)
-    {
-      const DoubleMatrix weight = WidenedHeads(linear, heads, config.headDimension, this->Threads);
-      return Product(from, weight, true, this->Threads);
-    };
+    { return TimesHeads(from, linear, heads, config.headDimension, true, this->Threads); };
     DoubleMatrix input = through(tensors.query, config.heads, gradients.query);
     input += through(tensors.key, config.keyHeads, this->SumOfGroups(gradients.key));
     input += through(tensors.value, config.keyHeads, this->SumOfGroups(gradients.value));

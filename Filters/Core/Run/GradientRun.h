@@ -88,8 +88,9 @@ struct HeadStreams
 /// alone. The formulas of the run are those of RecordTransformer; factors of products are not
 /// rounded, whatever Transformer::GetProducts says.
 ///
-/// One backward pass takes about as many multiplications as a run. The weights of one matrix at a
-/// time are held in double precision. Results are equal to the byte for any number of threads.
+/// One backward pass takes about as many multiplications as a run. A block of weights at a time is
+/// held in double precision by each thread. Results are equal to the byte for any number of
+/// threads.
 class GradientRun
 {
 public:

@@ -213,6 +213,35 @@ TEST(AttributionPatchingFilter, PatchesTheStrongestEdgesExactly)
     std::none_of(all.begin(), all.end(), [](double effect) { return std::isnan(effect); }));
 }
 
+TEST(AttributionPatchingFilter, TakesPairsOfPrompts)
+{
+  Attributed attributed;
+  attributed->SetTarget(nullptr);
+  attributed->SetAgainst(nullptr);
+  const auto measured = [&](const std::string& prompt, const std::string& other)
+  {
+    attributed->SetPrompt(prompt.c_str());
+    attributed->SetPatchFrom(other.c_str());
+    std::vector<double> values = Column(attributed.Table(1), "Effect");
+    values.push_back(attributed.Field("Prompt Logit Difference")[0]);
+    return values;
+  };
+  const std::string prompt = TextOf(attributed.Prompt);
+  const std::string other = TextOf(attributed.Other);
+  const std::vector<double> first = measured(prompt, other);
+  const std::vector<double> second = measured("7 8 9 10", "7 3 9 10");
+  const std::vector<double> secondTokens = attributed.Field("Target TokenId");
+  const std::vector<double> both = measured(prompt + "\n7 8 9 10", other + "\n7 3 9 10");
+  for (std::size_t i = 0; i < both.size(); ++i)
+  {
+    EXPECT_NEAR(both[i], (first[i] + second[i]) / 2, 1e-12);
+  }
+  EXPECT_EQ(attributed.Field("Target TokenId")[1], secondTokens[0]);
+  attributed->SetPatchFrom(other.c_str());
+  EXPECT_THAT(attributed.Error(), HasSubstr("PatchFrom: expected as many prompts as Prompt has, 2, "
+                                            "found 1; set PromptFormat to OneText"));
+}
+
 TEST(AttributionPatchingFilter, LeavesOutEdges)
 {
   Attributed attributed;

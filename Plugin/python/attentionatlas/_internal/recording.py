@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import pathlib
+from collections.abc import Mapping
 from collections.abc import Sequence as Listed
 from typing import Any, TypeAlias
 
@@ -61,14 +62,16 @@ def _holds_scores(layer: Any) -> bool:
     return any(name.endswith(" scores") or data.has_column(block, "Query") for name, block in blocks)
 
 
-def patching_texts(prompt: str, patch_from: str | None, reference: str | Listed[str] | None) -> dict[str, Any]:
+def patching_texts(
+    prompt: str | Listed[str], patch_from: str | Listed[str] | None, reference: str | Listed[str] | None
+) -> dict[str, Any]:
     """The options of ActivationPatching that are texts."""
     texts = {"prompt": prompt, "patch_from": patch_from, "reference_prompts": text_lines(reference)}
     written = {name: json_lines(name, text) for name, text in texts.items() if text}
     return {**written, "prompt_format": "JsonLines"}
 
 
-def check_patching(texts: dict[str, str], position: Head, special: str) -> None:
+def check_patching(texts: Mapping[str, str | Listed[str]], position: Head, special: str) -> None:
     """Raises ValueError without one of the texts, and for a position below 0, in place of which `special` stands."""
     for name, text in texts.items():
         if not text:
@@ -888,8 +891,8 @@ class Transformer(Model):
 
     def attribution(
         self,
-        prompt: str,
-        patch_from: str,
+        prompt: str | Listed[str],
+        patch_from: str | Listed[str],
         edges: bool = False,
         target: str = "",
         against: str = "",
@@ -901,8 +904,8 @@ class Transformer(Model):
         """Which heads and MLPs make the model predict one token and not another, estimated by gradients (attribution
         patching): a row per node with its Effect on the logit difference, negative for parts that raise it.
 
-        prompt, patch_from: as patching. edges: a row per edge between nodes, strongest first, by its Input, Q, K, V or
-        Stream. target, against: tokens; empty: the predictions on prompt and on patch_from, the opposite of
+        prompt, patch_from: as patching, or lists of them, pairs of which all measures and effects are means. edges: a row
+        per edge between nodes, strongest first, by its Input, Q, K, V or Stream. target, against: tokens; empty: the predictions on prompt and on patch_from, the opposite of
         patching. position: of the logits, a number, or "last". steps: gradients that are averaged (integrated
         gradients). exact: also Exact Effect, of a run with the node patched; not with edges, which raises ValueError.
         exact_edges: of how many edges, the strongest, there is also the Exact Effect, NaN for the others; with edges alone.
@@ -917,8 +920,8 @@ class Transformer(Model):
 
     def circuit_faithfulness(
         self,
-        prompt: str,
-        patch_from: str,
+        prompt: str | Listed[str],
+        patch_from: str | Listed[str],
         circuit: str | Circuit = "Nodes",
         target: str = "",
         against: str = "",
@@ -942,8 +945,8 @@ class Transformer(Model):
 
     def find_circuit(
         self,
-        prompt: str,
-        patch_from: str,
+        prompt: str | Listed[str],
+        patch_from: str | Listed[str],
         of: str = "Edges",
         top: int = 60,
         target: str = "",
@@ -961,7 +964,7 @@ class Transformer(Model):
             return Circuit.found(self.made("AttributionPatching", **asked, **self._pair(prompt, patch_from, position)))
 
     @staticmethod
-    def _pair(prompt: str, patch_from: str, position: Head) -> dict[str, Any]:
+    def _pair(prompt: str | Listed[str], patch_from: str | Listed[str], position: Head) -> dict[str, Any]:
         """The prompts of attribution as options. Raises ValueError without one, and for a position below 0."""
         check_patching({"prompt": prompt, "patch_from": patch_from}, position, "last")
         return patching_texts(prompt, patch_from, None)
