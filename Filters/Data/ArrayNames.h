@@ -286,8 +286,8 @@ inline constexpr const char* SourceLogitDifference = "Source Logit Difference";
 // and lines, and field data
 inline constexpr const char* Node = "Node";
 inline constexpr const char* InCircuit = "In Circuit";
-inline constexpr const char* In = "In";     ///< which of two circuits: both, file or other
-inline constexpr const char* Mlps = "MLPs"; ///< none, after heads or beside heads
+inline constexpr const char* In = "In";       ///< which of two circuits: both, file or other
+inline constexpr const char* Mlps = "MLPs";   ///< none, after heads or beside heads
 inline constexpr const char* Input = "Input"; ///< Q, K, V or Stream
 inline constexpr const char* ExactEffect = "Exact Effect";
 inline constexpr const char* CircuitSize = "Size";

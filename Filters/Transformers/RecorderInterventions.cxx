@@ -87,8 +87,7 @@ atlas::Interventions GatherInterventions(const InterventionSources& intervention
     sites.insert(sites.end(), outside.begin(), outside.end());
   }
   const bool hasCircuit = !interventions.circuitFile.empty();
-  atlas::ThrowIf<atlas::OptionError>(
-    sites.empty() ? isPatched && !hasCircuit : !isPatched,
+  atlas::ThrowIf<atlas::OptionError>(sites.empty() ? isPatched && !hasCircuit : !isPatched,
     sites.empty() ? "PatchSites: expected where to patch, such as 2.5 or r2@3, found none."
                   : "PatchFrom: expected the prompt to patch from, found none.");
   if (sites.empty())

@@ -13,8 +13,8 @@ struct InterventionSources
 {
   std::string ablate; ///< heads, see atlas::ParseHeadSites
   atlas::Replacement ablateTo = atlas::Replacement::Zero;
-  std::string patchFrom;  ///< a text or, if the sequences are token ids, token ids
-  std::string patchSites; ///< see atlas::ParseSites
+  std::string patchFrom;   ///< a text or, if the sequences are token ids, token ids
+  std::string patchSites;  ///< see atlas::ParseSites
   std::string circuitFile; ///< all outside this circuit is patched or, without patchFrom, ablated
 };
 

@@ -268,10 +268,10 @@ atlas::RecordOptions vtkTransformerRecorder::GetOptions(
   const atlas::RecorderSources& sources, const Run& run, const Task& task) const
 {
   atlas::RecordOptions options = this->GetChoice(run.Model());
-  options.interventions = GatherInterventions(
-    { this->Ablate, AblationBy[this->AblateTo], this->PatchFrom, this->PatchSites,
-      this->CircuitFile },
-    sources, run.Input(), *run.model);
+  options.interventions =
+    GatherInterventions({ this->Ablate, AblationBy[this->AblateTo], this->PatchFrom,
+                          this->PatchSites, this->CircuitFile },
+      sources, run.Input(), *run.model);
   options.progress = task.Progress();
   atlas::CheckInput(run.Model(), run.Input().input, options);
   return options;

@@ -45,10 +45,10 @@ class RankGroup;
 /// that was changed is read again by the next execution. The last recordings are kept
 /// (KeptRecordings).
 ///
-/// Interventions, Ablate, PatchFrom and CircuitFile, change values during the run; everything after them is
-/// computed from the changed values. Queries, keys, values and norms of values are what the heads
-/// compute; head outputs, residuals and logits are as changed. The field array Interventions says
-/// what was changed (Core's Interventions.h).
+/// Interventions, Ablate, PatchFrom and CircuitFile, change values during the run; everything after
+/// them is computed from the changed values. Queries, keys, values and norms of values are what the
+/// heads compute; head outputs, residuals and logits are as changed. The field array Interventions
+/// says what was changed (Core's Interventions.h).
 ///
 /// GenerateTokens lets the model go on with each sequence. The recording then has time steps: at
 /// step t each sequence ends after t of the tokens that the model added, so that an animation shows

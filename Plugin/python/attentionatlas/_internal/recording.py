@@ -152,6 +152,8 @@ class Recording(Tables):
         #: What this is a part of, and the parts of this.
         self._whole: Recording | None = None
         self._opened: list[Recording] = []
+        #: The circuit that was run, whose file may be as temporary as it.
+        self._circuit: Any = None
         is_part = _kind != "Decoder"
         self._reader = source if is_part else self.own(open_recording(source) if is_file else source)
         parts = data.first_part(self._reader)
@@ -717,7 +719,7 @@ class Transformer(Model):
             options.update(written, prompt_format="JsonLines")
         chosen = {"record": _quantities(record), **options}
         made = self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
-        made._circuit = options.get("circuit_file")  # whose file may be temporary
+        made._circuit = options.get("circuit_file")
         return made
 
     def record_random(
@@ -935,7 +937,7 @@ class Transformer(Model):
 
         circuit: Nodes or Edges, or a Circuit, of which there is one row. The others: as attribution.
         """
-        asked = {"target": target, "against": against, "position": position, "steps": steps}
+        asked: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps}
         if isinstance(circuit, Circuit):
             asked.update(circuit="FromFile", circuit_file=circuit, edges=False)
         else:
@@ -958,7 +960,7 @@ class Transformer(Model):
 
         of: Nodes or Edges. top: how many; 0: all. The others: as attribution.
         """
-        asked = {"target": target, "against": against, "position": position, "steps": steps, "top": top}
+        asked: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps, "top": top}
         asked["edges"] = word("of", of, ("Nodes", "Edges")) == "Edges"
         with self.scope():
             return Circuit.found(self.made("AttributionPatching", **asked, **self._pair(prompt, patch_from, position)))
