@@ -581,7 +581,9 @@ class HostileInput(AtlasTest):
             '"mlps": "after heads"}, "nodes": ["mlp 0"], "edges": [{"from": "embed", "to": "head 0.1", "input": "V", '
             '"effect": 1}]}'
         )
-        written = atlastest.OUTPUT / "bad.circuit"
+        folder = atlastest.OUTPUT / "circuits"  # where nothing else is written: a change would call for another try
+        folder.mkdir(exist_ok=True)
+        written = folder / "bad.circuit"
         for what, text, message in (
             ("an empty file", "", "not JSON"),
             ("a circuit cut off", circuit[:150], "not JSON"),
@@ -594,7 +596,7 @@ class HostileInput(AtlasTest):
             written.write_text(text, encoding="utf-8")
             self.check("CircuitReader", what, simple.CircuitReader(FileName=str(written)), message)
         written.write_text(circuit, encoding="utf-8")
-        other = atlastest.OUTPUT / "other.circuit"
+        other = folder / "other.circuit"
         other.write_text(circuit.replace('"heads": 4', '"heads": 3'), encoding="utf-8")
         both = {"FileName": str(written), "CompareWith": str(other)}
         self.check("CircuitReader", "circuits of two models", simple.CircuitReader(**both), "expected two of one model")

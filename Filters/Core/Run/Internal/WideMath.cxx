@@ -11,11 +11,10 @@ namespace atlas
 namespace
 {
 
-/// Columns of a product that one thread computes at a time.
+/// Columns of a product that one thread computes at a time, and the numbers of which it adds up
+/// products at once: so many widened weights stay in the cache.
 constexpr std::int64_t Block = 128;
-
-/// Widened weights that one thread multiplies by at a time, about: they stay in the cache.
-constexpr std::int64_t BlockWeights = 1 << 16;
+constexpr std::int64_t Depth = 512;
 
 /// A block of weights [inner, columns] in double precision, as it lies in memory.
 class WideBlock
@@ -49,15 +48,12 @@ private:
   bool IsTransposed = false;
 };
 
-/// Calls work(first, count) for blocks of a number of columns of a product, each of this many
-/// weights, in parallel.
+/// Calls work(first, count) for blocks of a number of columns, in parallel.
 template<class Work>
-void ForColumns(std::int64_t columns, std::int64_t weights, int threads, const Work& work)
+void ForColumns(std::int64_t columns, int threads, const Work& work)
 {
-  constexpr std::int64_t least = 16;
-  const std::int64_t width = std::clamp(BlockWeights / weights, least, Block);
-  ParallelFor(BlockCount(columns, width), threads,
-    [&](std::int64_t block) { work(block * width, std::min(width, columns - block * width)); });
+  ParallelFor(BlockCount(columns, Block), threads,
+    [&](std::int64_t block) { work(block * Block, std::min(Block, columns - block * Block)); });
 }
 
 /// Columns of c = a b, or of c += a b, of which `to` has the first.
@@ -102,12 +98,16 @@ DoubleMatrix TimesWeights(
   const std::int64_t columns = transposed ? tensors.inputs : tensors.outputs;
   const std::int64_t inner = transposed ? tensors.outputs : tensors.inputs;
   DoubleMatrix y(x.rows(), columns);
-  ForColumns(columns, inner, threads,
+  ForColumns(columns, threads,
     [&](std::int64_t first, std::int64_t count)
     {
-      const WideBlock wide = transposed ? WideBlock(linear.Block(first, 0), count, inner)
-                                        : WideBlock(linear.Block(0, first), inner, count);
-      MultiplyInto(x, 0, inner, wide.Get(transposed), count, y, first, false);
+      for (std::int64_t i = 0; i < inner; i += Depth)
+      {
+        const std::int64_t depth = std::min(Depth, inner - i);
+        const WideBlock wide = transposed ? WideBlock(linear.Block(first, i), count, depth)
+                                          : WideBlock(linear.Block(i, first), depth, count);
+        MultiplyInto(x, i, depth, wide.Get(transposed), count, y, first, i > 0);
+      }
     });
   return y;
 }
@@ -128,7 +128,7 @@ DoubleMatrix TimesHeads(const DoubleMatrix& x, const LinearTensors& tensors, std
       });
     return y;
   }
-  ForColumns(inputs, heads * dimension, threads,
+  ForColumns(inputs, threads,
     [&](std::int64_t first, std::int64_t count)
     {
       for (std::int64_t head = 0; head < heads; ++head)
