@@ -274,14 +274,18 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   {
     result.exactEdges.resize(strongest.size(), std::nan(""));
   }
-  if (this->Circuit != NO_CIRCUIT)
+  const atlas::Progress ofCircuits = progress.Part(exact, all, all);
+  if (result.file)
   {
-    const atlas::Progress ofCircuits = progress.Part(exact, all, all);
-    result.circuit =
-      this->Circuit == NODES ? atlas::NodeCircuits(patching, result.found, sizes, ofCircuits)
-      : this->Circuit == EDGES
-        ? atlas::EdgeCircuits(patching, result.found, sizes, ofCircuits)
-        : std::vector{ atlas::MeasureCircuit(patching, result.found, *result.file, ofCircuits) };
+    result.circuit = { atlas::MeasureCircuit(patching, result.found, *result.file, ofCircuits) };
+  }
+  else if (this->Circuit == NODES)
+  {
+    result.circuit = atlas::NodeCircuits(patching, result.found, sizes, ofCircuits);
+  }
+  else if (this->Circuit == EDGES)
+  {
+    result.circuit = atlas::EdgeCircuits(patching, result.found, sizes, ofCircuits);
   }
   if (result.file) // with the effects for these prompts
   {
