@@ -92,7 +92,7 @@ output.VTKObject.GetFieldData().RemoveArray("Format")
         self.assertEqual(again.read_bytes(), first.read_bytes())
         written = json.loads(first.read_text(encoding="utf-8"))
         self.assertEqual(len(written["edges"]), 12)
-        self.assertEqual(written["model"], {"architecture": "gpt2", "layers": 2, "heads": 8, "mlps": "none"})
+        self.assertEqual(written["model"], {"architecture": "transformer_lens", "layers": 2, "heads": 8, "mlps": "none"})
         simple.SaveData("/no such folder/x.circuit", proxy=read)
         self.assert_one_error("/no such folder/x.circuit: cannot write file")
         with self.assertRaises(AttributeError):
