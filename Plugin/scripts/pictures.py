@@ -485,13 +485,20 @@ def activation_patching():
     show("ActivationPatching", *ports(effects, 1))
 
 
-def attribution_patching():
-    effects = s.AttributionPatching(
+def attributed(**properties):
+    return s.AttributionPatching(
         Input=transformer(),
         Prompt="And the king of Egypt and the king of",
         PatchFrom="And the king of Judah and the king of",
+        **properties,
     )
-    show("AttributionPatching", *ports(effects, 0, 3))
+
+
+def circuit_reader():
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(pathlib.Path(folder, "king.circuit"))
+        s.SaveData(path, proxy=attributed(Top=20))
+        show("CircuitReader", *ports(s.CircuitReader(FileName=path), 0, 3))
 
 
 def bigram_table():
@@ -609,7 +616,9 @@ PICTURES = {
         "ScoreAttribution", *ports(explained("ScoreAttribution", Layer=LAYER, Head=HEAD), 0)
     ),
     "ActivationPatching": activation_patching,
-    "AttributionPatching": attribution_patching,
+    "AttributionPatching": lambda: show("AttributionPatching", *ports(attributed(), 0, 3)),
+    "CircuitReader": circuit_reader,
+    "CircuitWriter": lambda: text("CircuitWriter", ["SaveData('induction.circuit', attribution)"]),
     "QueryKeyContrast": lambda: show(
         "QueryKeyContrast", *ports(s.QueryKeyContrast(Input=recorded(SENTENCES)[1]), 0, 2)
     ),

@@ -32,6 +32,7 @@ PARTS = [
     ("Files", "__init__.py", None),
     ("Recording", "_internal/recording.py", ["Recording"]),
     ("Corpus", "_internal/corpus.py", ["Corpus"]),
+    ("Circuit", "_internal/circuitfile.py", ["Circuit"]),
     ("Models", "_internal/recording.py", ["Transformer"]),
     ("", "_internal/model.py", ["SmallModel"]),
     ("", "_internal/tables.py", ["Tables"]),

@@ -203,13 +203,48 @@ class HostileInput(AtlasTest):
             self.check("ActivationPatching", f"{name}: {properties}", patching, message)
 
     def test_attribution_patching(self):
-        self.check_each("AttributionPatching", PATCHING, Input=self.reader("llama"))
+        rows = [row for row in PATCHING if row[1] != "expected one prompt, found 2 lines"]
+        rows.append(({"Prompt": "1 2\n3 4", "PatchFrom": "3 4"}, "expected as many prompts as Prompt has, 2, found 1"))
+        self.check_each("AttributionPatching", rows, Input=self.reader("llama"))
         for name, properties, message in (
             ("bert", {"Prompt": "1 2", "PatchFrom": "3 4"}, "causal attention"),
             ("vit", {}, "of texts"),
         ):
             patching = simple.AttributionPatching(Input=self.reader(name), **properties)
             self.check("AttributionPatching", f"{name}: {properties}", patching, message)
+
+    def test_circuits(self):
+        circuit = (
+            '{"format": "attention-atlas.circuit", "version": 1, "model": {"architecture": "llama", "layers": 2, "heads": 4, '
+            '"mlps": "after heads"}, "nodes": ["mlp 0"], "edges": [{"from": "embed", "to": "head 0.1", "input": "V", '
+            '"effect": 1}]}'
+        )
+        folder = atlastest.OUTPUT / "circuits"  # where nothing else is written: a change would call for another try
+        folder.mkdir(exist_ok=True)
+        written = folder / "bad.circuit"
+        for what, text, message in (
+            ("an empty file", "", "not JSON"),
+            ("a circuit cut off", circuit[:150], "not JSON"),
+            ("another format", circuit.replace("atlas.circuit", "atlas.corpus"), "expected a circuit"),
+            ("a node beyond the model", circuit.replace('"mlp 0"', '"mlp 2"'), "nodes[0]: expected a node of llama"),
+            ("an edge back", circuit.replace('"embed"', '"head 1.0"'), "a node that head 0.1 reads"),
+            ("10^9 layers", circuit.replace('"layers": 2', f'"layers": {10**9}'), "at most 100000 heads and MLPs"),
+            ("an endless list", "[" * 10**6, "not JSON"),
+        ):
+            written.write_text(text, encoding="utf-8")
+            self.check("CircuitReader", what, simple.CircuitReader(FileName=str(written)), message)
+        written.write_text(circuit, encoding="utf-8")
+        other = folder / "other.circuit"
+        other.write_text(circuit.replace('"heads": 4', '"heads": 3'), encoding="utf-8")
+        both = {"FileName": str(written), "CompareWith": str(other)}
+        self.check("CircuitReader", "circuits of two models", simple.CircuitReader(**both), "expected two of one model")
+        prompts = {"Prompt": "1 2", "PatchFrom": "3 4", "Circuit": "FromFile"}
+        self.check_named((
+            ("AttributionPatching", "no CircuitFile", prompts, "expected the file of a circuit, found none"),
+            ("AttributionPatching", "CircuitFile no file", {**prompts, "CircuitFile": "/no/such"}, "/no/such"),
+            ("AttributionPatching", "a circuit of another model", {**prompts, "CircuitFile": str(other)}, "of 3 heads"),
+            ("TransformerRecorder", "a circuit of another model", {"TokenIds": "1 2", "CircuitFile": str(other)}, "of 3 heads"),
+        ), Input=self.reader("llama"))
 
     def test_embeddings(self):
         reader = atlastest.read_recording()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import matplotlib.figure
 
     from attentionatlas._internal.arguments import PathLike
+    from attentionatlas._internal.circuitfile import Circuit
     from attentionatlas._internal.corpus import Corpus
     from attentionatlas._internal.errors import Error, Missing
     from attentionatlas._internal.model import SmallModel
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
     from attentionatlas._internal.webpage import Page
 
 __all__ = [
-    "Corpus", "Error", "Missing", "Model", "Recording", "SmallModel", "Transformer", "corpus", "display", "load_plugin", "open",
-    "plugin_path", "save", "train", "update", "widget",
+    "Circuit", "Corpus", "Error", "Missing", "Model", "Recording", "SmallModel", "Transformer", "corpus", "display",
+    "load_plugin", "open", "plugin_path", "save", "train", "update", "widget",
 ]
 
 #: Where names are that are imported when they are first used, as they need ParaView. The module record does not.
 _LATER = {
+    "Circuit": "_internal.circuitfile",
     "Corpus": "_internal.corpus",
     "Error": "_internal.errors",
     "Missing": "_internal.errors",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Mapping
 from collections.abc import Sequence as Listed
 from typing import Any, TypeAlias
 
@@ -11,20 +12,23 @@ from numpy.typing import NDArray
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import Head, index, json_lines, number, some, text_lines, word
+from attentionatlas._internal.circuitfile import Circuit
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.tables import Table, Tables, as_table
 
 Floats: TypeAlias = NDArray[numpy.floating[Any]]
 
 
-def patching_texts(prompt: str, patch_from: str | None, reference: str | Listed[str] | None) -> dict[str, Any]:
+def patching_texts(
+    prompt: str | Listed[str], patch_from: str | Listed[str] | None, reference: str | Listed[str] | None
+) -> dict[str, Any]:
     """The options of ActivationPatching that are texts."""
     texts = {"prompt": prompt, "patch_from": patch_from, "reference_prompts": text_lines(reference)}
     written = {name: json_lines(name, text) for name, text in texts.items() if text}
     return {**written, "prompt_format": "JsonLines"}
 
 
-def check_patching(texts: dict[str, str], position: Head, special: str) -> None:
+def check_patching(texts: Mapping[str, str | Listed[str]], position: Head, special: str) -> None:
     """Raises ValueError without one of the texts, and for a position below 0, in place of which `special` stands."""
     for name, text in texts.items():
         if not text:
@@ -174,51 +178,80 @@ class Circuits(Model):
 
     def attribution(
         self,
-        prompt: str,
-        patch_from: str,
+        prompt: str | Listed[str],
+        patch_from: str | Listed[str],
         edges: bool = False,
         target: str = "",
         against: str = "",
         position: Head = "last",
         steps: int = 10,
         exact: bool = False,
+        exact_edges: int = 0,
     ) -> Table:
         """Which heads and MLPs make the model predict one token and not another, estimated by gradients (attribution
         patching): a row per node with its Effect on the logit difference, negative for parts that raise it.
 
-        prompt, patch_from: as patching. edges: a row per edge between nodes, strongest first, by its Input, Q, K, V or
-        Stream. target, against: tokens; empty: the predictions on prompt and on patch_from, the opposite of
+        prompt, patch_from: as patching, or lists of them, pairs of which all measures and effects are means. edges: a row
+        per edge between nodes, strongest first, by its Input, Q, K, V or Stream. target, against: tokens; empty: the predictions on prompt and on patch_from, the opposite of
         patching. position: of the logits, a number, or "last". steps: gradients that are averaged (integrated
         gradients). exact: also Exact Effect, of a run with the node patched; not with edges, which raises ValueError.
+        exact_edges: of how many edges, the strongest, there is also the Exact Effect, NaN for the others; with edges alone.
         """
         if edges and exact:
-            raise ValueError("exact: expected False for edges, which have no Exact Effect, found True.")
+            raise ValueError("exact: expected False for edges, which have exact_edges, found True.")
+        if exact_edges and not edges:
+            raise ValueError(f"exact_edges: expected 0 without edges, found {exact_edges}.")
         asked = {"edges": edges, "target": target, "against": against, "position": position, "steps": steps, "exact": exact}
+        asked["exact_edges"] = exact_edges
         return self._of("AttributionPatching", 2 if edges else 1, {**asked, **self._pair(prompt, patch_from, position)})
 
     def circuit_faithfulness(
         self,
-        prompt: str,
-        patch_from: str,
-        circuit: str = "Nodes",
+        prompt: str | Listed[str],
+        patch_from: str | Listed[str],
+        circuit: str | Circuit = "Nodes",
         target: str = "",
         against: str = "",
         position: Head = "last",
         steps: int = 10,
     ) -> Table:
         """How well circuits of the strongest nodes or edges of attribution do alone: a row per Size with Faithfulness, 1
-        if the circuit alone reproduces the whole model's difference, and Without Circuit, the share of the difference
-        that remains in the model without the circuit.
+        if the circuit alone reproduces the whole model's difference, Without Circuit, the share of the difference that
+        remains in the model without the circuit, and Incompleteness, by how much circuit and model differ at most when
+        both lack the same part of the circuit, its stronger half or all, or none (Wang et al. 2022).
 
-        circuit: Nodes or Edges. The others: as attribution.
+        circuit: Nodes or Edges, or a Circuit, of which there is one row. The others: as attribution.
         """
-        circuit = word("circuit", circuit, ("Nodes", "Edges"))
-        asked = {"circuit": circuit, "target": target, "against": against, "position": position, "steps": steps}
-        asked["edges"] = circuit == "Edges"
+        asked: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps}
+        if isinstance(circuit, Circuit):
+            asked.update(circuit="FromFile", circuit_file=circuit, edges=False)
+        else:
+            kind = word("circuit", circuit, ("Nodes", "Edges"))
+            asked.update(circuit=kind, edges=kind == "Edges")
         return self._of("AttributionPatching", 4, {**asked, **self._pair(prompt, patch_from, position)})
 
+    def find_circuit(
+        self,
+        prompt: str | Listed[str],
+        patch_from: str | Listed[str],
+        of: str = "Edges",
+        top: int = 60,
+        target: str = "",
+        against: str = "",
+        position: Head = "last",
+        steps: int = 10,
+    ) -> Circuit:
+        """The circuit of the strongest nodes or edges of attribution, which can be saved, compared and run alone.
+
+        of: Nodes or Edges. top: how many; 0: all. The others: as attribution.
+        """
+        asked: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps, "top": top}
+        asked["edges"] = word("of", of, ("Nodes", "Edges")) == "Edges"
+        with self.scope():
+            return Circuit.found(self.made("AttributionPatching", **asked, **self._pair(prompt, patch_from, position)))
+
     @staticmethod
-    def _pair(prompt: str, patch_from: str, position: Head) -> dict[str, Any]:
+    def _pair(prompt: str | Listed[str], patch_from: str | Listed[str], position: Head) -> dict[str, Any]:
         """The prompts of attribution as options. Raises ValueError without one, and for a position below 0."""
         check_patching({"prompt": prompt, "patch_from": patch_from}, position, "last")
         return patching_texts(prompt, patch_from, None)

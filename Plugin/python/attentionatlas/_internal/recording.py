@@ -88,6 +88,8 @@ class Recording(Tables):
         #: What this is a part of, and the parts of this.
         self._whole: Recording | None = None
         self._opened: list[Recording] = []
+        #: The circuit that was run, whose file may be as temporary as it.
+        self._circuit: Any = None
         is_part = _kind != "Decoder"
         self._reader = source if is_part else self.own(open_recording(source) if is_file else source)
         parts = data.first_part(self._reader)
@@ -624,7 +626,8 @@ class Transformer(Circuits):
         prompts: a text, or several; line breaks belong to a text. record: some of QueriesAndKeys, Values, HeadOutputs,
         Residual, Logits and, of models with experts, Routing; or "all", what the model has of these; by default the first
         four, which tables and figures need. options: others of the filter TransformerRecorder, such as maximum_length=64,
-        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5", and
+        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
+        circuit_file=circuit, a Circuit that runs alone, with all else as for patch_from or ablated, and
         targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
         the prompts; see part(). Of a model of pictures among words, images are those that <image> in the prompts stands
         for, and frames_per_film=8 makes videos of them, for <video>. Their pixels are made as by Pillow, or with
@@ -637,7 +640,9 @@ class Transformer(Circuits):
         if written:
             options.update(written, prompt_format="JsonLines")
         chosen = {"record": _quantities(record), **options}
-        return self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
+        made = self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
+        made._circuit = options.get("circuit_file")
+        return made
 
     def record_random(
         self, kind: str = "Random", length: int = 64, count: int = 1, block: int = 16, seed: int = 0,
