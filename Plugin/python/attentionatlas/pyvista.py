@@ -33,7 +33,18 @@ def read(path: PathLike) -> Any:
     Raises FileNotFoundError for a missing file, ValueError for one of another kind.
     """
     with open_file(path) as opened:
-        return pyvista.wrap(copied(opened.reader))
+        return _wrapped(copied(opened.reader))
+
+
+def _wrapped(data: Any) -> Any:
+    """PyVista's view of a dataset, block by block: PyVista 0.49 refuses blocks of tables that it wraps at once."""
+    if data is None or not data.IsA("vtkMultiBlockDataSet"):
+        return pyvista.wrap(data)
+    found = pyvista.MultiBlock()
+    for number in range(data.GetNumberOfBlocks()):
+        found.append(_wrapped(data.GetBlock(number)), data.GetMetaData(number).Get(data.NAME()))
+    found.GetFieldData().ShallowCopy(data.GetFieldData())
+    return found
 
 
 @pyvista.register_dataset_accessor("attention", pyvista.DataSet)
