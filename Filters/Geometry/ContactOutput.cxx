@@ -321,7 +321,7 @@ void ContactResult::MakeHeadMap(vtkInformation* info) const
       }));
   }
   for (const char* name :
-    { Protein::ContactWeight, Protein::SiteAttentionShare, Protein::AttentionShare })
+    { Names::Layer, Protein::ContactWeight, Protein::SiteAttentionShare, Protein::AttentionShare })
   {
     if (data->HasArray(name) != 0) // the last counts
     {
