@@ -581,6 +581,7 @@ class HostileInput(AtlasTest):
             '"mlps": "after heads"}, "nodes": ["mlp 0"], "edges": [{"from": "embed", "to": "head 0.1", "input": "V", '
             '"effect": 1}]}'
         )
+        deep = "[" * 10**6 + "]" * 10**6
         folder = atlastest.OUTPUT / "circuits"  # where nothing else is written: a change would call for another try
         folder.mkdir(exist_ok=True)
         written = folder / "bad.circuit"
@@ -592,6 +593,8 @@ class HostileInput(AtlasTest):
             ("an edge back", circuit.replace('"embed"', '"head 1.0"'), "a node that head 0.1 reads"),
             ("10^9 layers", circuit.replace('"layers": 2', f'"layers": {10**9}'), "at most 100000 heads and MLPs"),
             ("an endless list", "[" * 10**6, "not JSON"),
+            ("a deep format", circuit.replace('"attention-atlas.circuit"', deep), "found format array"),
+            ("a deep end of an edge", circuit.replace('"embed"', deep), "edges[0].from: expected a node"),
         ):
             written.write_text(text, encoding="utf-8")
             self.check("CircuitReader", what, simple.CircuitReader(FileName=str(written)), message)
