@@ -370,11 +370,13 @@ void CheckCircuit(
 std::vector<ActivationSite> SitesOutside(const Circuit& circuit)
 {
   const std::vector<CircuitNode> nodes = CircuitNodes(circuit.shape);
+  const std::vector<std::int32_t> inside =
+    circuit.edges.empty() ? circuit.nodes : MakeCircuit(circuit.shape, {}, circuit.edges).nodes;
   std::vector<ActivationSite> sites;
-  auto next = circuit.nodes.begin();
+  auto next = inside.begin();
   for (std::size_t i = 0; i + 1 < nodes.size(); ++i)
   {
-    if (next != circuit.nodes.end() && ToIndex(*next) == i)
+    if (next != inside.end() && ToIndex(*next) == i)
     {
       ++next;
       continue;
