@@ -639,7 +639,7 @@ double AttributionMemory(
   double runs = GradientMemory(model, length, threads); // of a step
   for (const std::int64_t one : lengths)
   {
-    runs += 2 * GradientMemory(model, one, threads);
+    runs += 2 * TracedMemory(model, one);
   }
   return runs + rows * row + (edges ? static_cast<double>(CircuitEdgeCount(config)) * edge : 0);
 }
