@@ -274,6 +274,13 @@ TEST(AttributionPatchingFilter, WritesTheCircuitThatItShows)
   Observed<vtkCircuitReader> read;
   EXPECT_EQ(read->CanReadFile(file.c_str()), 1);
   EXPECT_EQ(read->CanReadFile((Folder() / "config.json").string().c_str()), 0);
+  const std::filesystem::path cut = folder / "cut.circuit"; // whose message the reader has
+  std::filesystem::copy_file(file, cut);
+  std::filesystem::resize_file(cut, 40);
+  EXPECT_EQ(read->CanReadFile(cut.string().c_str()), 1);
+  Observed<vtkCircuitReader> other;
+  other->SetFileName(cut.string().c_str());
+  EXPECT_THAT(other.Error(), HasSubstr("cut.circuit: the circuit is not JSON"));
   read->SetFileName(file.c_str());
   vtkTable* edges = Updated<vtkTable>(read.Get(), 2);
   vtkTable* all = attributed.Table(2);
