@@ -334,7 +334,7 @@ void vtkAttributionPatching::Execute(Task& task)
   ListArrays(all, graph->GetPointData()).Double(Names::Effect, effect);
   labels->ShallowCopy(graph);
   drawing.MakeLabels(labels);
-  drawing.MakeLines(shown, result.found.edges.size(), graph);
+  drawing.MakeLines(shown, result.file ? shown.size() : result.found.edges.size(), graph);
   all.pop_back(); // the logits
   drawing.AddNodes(all, nodes->GetRowData());
   ListArrays(all, nodes->GetRowData()).Double(Names::Effect, effect);

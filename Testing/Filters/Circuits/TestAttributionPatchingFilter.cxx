@@ -351,6 +351,8 @@ TEST(AttributionPatchingFilter, MeasuresTheCircuitOfAFile)
     EXPECT_NEAR(Column(attributed.Table(4), "Without Circuit")[0], removed, 1e-12);
     EXPECT_EQ(
       attributed.Geometry(0)->GetNumberOfLines(), circuit == vtkAttributionPatching::EDGES ? 8 : 0);
+    attributed->EdgesOn();
+    EXPECT_THAT(attributed.Field("Lines Left Out"), ElementsAre(0)) << "of the file";
     EXPECT_EQ(Values(attributed.Geometry(0)->GetPointData(), "In Circuit"), isIn);
   }
   attributed->SetCircuitFile(nullptr);
