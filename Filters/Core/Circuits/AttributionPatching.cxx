@@ -352,16 +352,19 @@ struct PatchedPair
       this->Gradient.RunFrom(this->Config.layers, residual), this->Logits);
   }
 
-  double WithPatchedEdge(const CircuitEdge& edge) const
+  double WithPatchedEdge(const CircuitEdge& edge, const Progress& progress) const
   {
     const SingleThreadedBlas blas;
     const TracedRun& run = this->CleanRun;
     const CircuitNode& writer = this->Nodes[edge.from];
     const CircuitNode& reader = this->Nodes[edge.to];
     const DoubleMatrix change = this->Written(run, writer, this->ChangeOf(writer));
+    progress(1, 4);
     if (reader.kind == CircuitNodeKind::Logits)
     {
-      return this->End(run.residual + change);
+      const double end = this->End(run.residual + change);
+      progress(1, 1);
+      return end;
     }
     const std::int64_t l = reader.layer;
     const TracedLayer& layer = run.layers[l];
@@ -388,7 +391,11 @@ struct PatchedPair
         addMlp(layer.middle + written);
       }
     }
-    return this->Gradient.Difference(this->Gradient.RunFrom(l + 1, next), this->Logits);
+    progress(1, 2);
+    const double end = this->Gradient.Difference(
+      this->Gradient.RunFrom(l + 1, next, {}, progress.Part(0.5, 1)), this->Logits);
+    progress(1, 1);
+    return end;
   }
 
   /// The writers of the edges to each input.
@@ -577,11 +584,11 @@ double AttributionPatching::WithPatched(
     [&](const PatchedPair& pair, const Progress& part) { return pair.WithPatched(nodes, part); });
 }
 
-double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge) const
+double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge, const Progress& progress) const
 {
   CheckEdgeCircuits(this->Data->Model.GetConfig(), "exact edges");
-  return this->Data->Mean(
-    {}, [&](const PatchedPair& pair, const Progress&) { return pair.WithPatchedEdge(edge); });
+  return this->Data->Mean(progress, [&](const PatchedPair& pair, const Progress& part)
+    { return pair.WithPatchedEdge(edge, part); });
 }
 
 double AttributionPatching::WithEdges(

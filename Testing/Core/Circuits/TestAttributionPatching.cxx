@@ -484,6 +484,11 @@ TEST(AttributionPatching, ReportsProgressAndStops)
   check();
   patching.WithEdges(found.edges, progress);
   check();
+  for (const CircuitEdge& edge : { found.edges.front(), found.edges.back() })
+  {
+    patching.WithPatchedEdge(edge, progress);
+    check();
+  }
   NodeCircuits(patching, found, { 0, 3, 11 }, progress);
   check();
   EdgeCircuits(patching, found, { 0, 20 }, progress);
@@ -492,6 +497,7 @@ TEST(AttributionPatching, ReportsProgressAndStops)
   EXPECT_THROW(patching.Attribute(true, stop), Canceled);
   EXPECT_THROW(patching.WithPatched({}, stop), Canceled);
   EXPECT_THROW(patching.WithEdges({}, stop), Canceled);
+  EXPECT_THROW(patching.WithPatchedEdge(found.edges.front(), stop), Canceled);
   of.options.progress = stop;
   EXPECT_THROW(of.Patch(), Canceled);
 }
