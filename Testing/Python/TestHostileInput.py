@@ -603,6 +603,10 @@ class HostileInput(AtlasTest):
         other.write_text(circuit.replace('"heads": 4', '"heads": 3'), encoding="utf-8")
         both = {"FileName": str(written), "CompareWith": str(other)}
         self.check("CircuitReader", "circuits of two models", simple.CircuitReader(**both), "expected two of one model")
+        nodes = folder / "nodes.circuit"
+        nodes.write_text(circuit[: circuit.index('"edges"')] + '"edges": []}', encoding="utf-8")
+        both["CompareWith"] = str(nodes)
+        self.check("CircuitReader", "edges beside nodes", simple.CircuitReader(**both), "expected two of edges or two of nodes")
         prompts = {"Prompt": "1 2", "PatchFrom": "3 4", "Circuit": "FromFile"}
         self.check_named((
             ("AttributionPatching", "no CircuitFile", prompts, "expected the file of a circuit, found none"),

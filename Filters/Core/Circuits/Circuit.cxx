@@ -395,6 +395,11 @@ CircuitComparison Compare(const Circuit& first, const Circuit& second)
   ThrowIf<OptionError>(!(first.shape == second.shape),
     "circuits: expected two of one model, found one of ", ToText(first.shape), " and one of ",
     ToText(second.shape), ".");
+  const auto kind = [](const Circuit& of) { return of.edges.empty() ? "nodes" : "edges"; };
+  ThrowIf<OptionError>(
+    first.edges.empty() != second.edges.empty() && !first.nodes.empty() && !second.nodes.empty(),
+    "circuits: expected two of edges or two of nodes, found one of ", kind(first), " and one of ",
+    kind(second), ".");
   CircuitComparison found;
   const auto split = [](const auto& a, const auto& b, const auto& before, auto&& parts)
   {

@@ -153,7 +153,8 @@ struct CircuitComparison
   Circuit second;
 };
 
-/// Throws OptionError unless both are circuits of models of one shape.
+/// Throws OptionError unless both are circuits of models of one shape, and both of edges or both of
+/// nodes; an empty one is both.
 CircuitComparison Compare(const Circuit& first, const Circuit& second);
 
 }

@@ -203,6 +203,11 @@ TEST(Circuit, IsOfAModelOfOneShape)
   other.shape.mlps = CircuitMlps::BesideHeads;
   EXPECT_THAT(MessageOf<OptionError>([&] { Compare(circuit, other); }),
     HasSubstr("circuits: expected two of one model, found one of gpt2"));
+  other = MakeCircuit(Small(), { 1 }, {});
+  EXPECT_THAT(MessageOf<OptionError>([&] { Compare(circuit, other); }),
+    testing::StrEq("circuits: expected two of edges or two of nodes, found one of edges and one of "
+                   "nodes."));
+  EXPECT_EQ(Compare(circuit, MakeCircuit(Small(), {}, {})).first.edges.size(), 3U);
 }
 
 TEST(Circuit, IsCompared)
