@@ -67,6 +67,12 @@ TransformerInput SequenceOf(const TransformerInput& input, std::size_t s)
   return one;
 }
 
+/// Where in several pairs an error is.
+std::string PlaceOf(std::size_t pair, std::size_t pairs)
+{
+  return pairs > 1 ? " in pair " + std::to_string(pair) : "";
+}
+
 /// Calls `call`; messages of its errors begin with the name of the run.
 template<class Call>
 auto InRun(const std::string& name, const Call& call)
@@ -87,6 +93,7 @@ struct PatchedPair
   const Transformer& Model;
   const TransformerConfig& Config;
   AttributionOptions Options;
+  std::string Place; ///< " in pair i" of several, for messages
   std::int64_t Length;
   GradientRun Gradient;
   std::vector<CircuitNode> Nodes;
@@ -99,21 +106,22 @@ struct PatchedPair
   double Corrupted = 0;
 
   PatchedPair(const Transformer& model, const TransformerInput& clean,
-    const TransformerInput& corrupted, AttributionOptions options)
+    const TransformerInput& corrupted, std::string place, AttributionOptions options)
     : Model(model)
     , Config(model.GetConfig())
     , Options(std::move(options))
+    , Place(std::move(place))
     , Length(static_cast<std::int64_t>(clean.tokens.front().size()))
     , Gradient(model, this->Length, this->Options.threads)
     , Nodes(CircuitNodes(this->Config))
     , CleanEmbedding(this->Gradient.Embed(clean))
     , CorruptedEmbedding(this->Gradient.Embed(corrupted))
-    , CleanRun(InRun("Prompt",
+    , CleanRun(InRun("Prompt" + this->Place,
         [&]
         {
           return this->Gradient.Run(this->CleanEmbedding, {}, this->Options.progress.Part(0, 0.5));
         }))
-    , CorruptedRun(InRun("PatchFrom",
+    , CorruptedRun(InRun("PatchFrom" + this->Place,
         [&]
         {
           return this->Gradient.Run(
@@ -127,13 +135,13 @@ struct PatchedPair
     {
       this->Logits = ChooseTokens(this->Options.target, this->Options.against,
         this->Gradient.Logits(this->CorruptedRun, position),
-        this->Gradient.Logits(this->CleanRun, position), "PatchFrom");
+        this->Gradient.Logits(this->CleanRun, position), ("PatchFrom" + this->Place).c_str());
     }
     this->Logits.position = position;
-    this->Clean =
-      InRun("Prompt", [&] { return this->Gradient.Difference(this->CleanRun, this->Logits); });
-    this->Corrupted = InRun(
-      "PatchFrom", [&] { return this->Gradient.Difference(this->CorruptedRun, this->Logits); });
+    this->Clean = InRun("Prompt" + this->Place,
+      [&] { return this->Gradient.Difference(this->CleanRun, this->Logits); });
+    this->Corrupted = InRun("PatchFrom" + this->Place,
+      [&] { return this->Gradient.Difference(this->CorruptedRun, this->Logits); });
   }
 
   /// What a node's output in the corrupted run has beyond that in the clean one, of a run with the
@@ -287,7 +295,7 @@ struct PatchedPair
       TracedRun between;
       if (k < steps)
       {
-        between = InRun("step " + std::to_string(k) + " of " + std::to_string(steps),
+        between = InRun("step " + std::to_string(k) + " of " + std::to_string(steps) + this->Place,
           [&]
           {
             return this->Gradient.Run(
@@ -317,7 +325,7 @@ struct PatchedPair
     ThrowIf<ModelError>(!found.effects.allFinite() ||
                           std::any_of(found.edges.begin(), found.edges.end(),
                             [](const CircuitEdge& edge) { return !std::isfinite(edge.effect); }),
-      "effects by gradients are not finite; expected finite numbers.");
+      "effects by gradients are not finite", this->Place, "; expected finite numbers.");
     return found;
   }
 
@@ -488,7 +496,7 @@ struct AttributionPatching::Impl
       AttributionOptions of = options;
       of.progress = options.progress.Part(i, i + 1, count);
       this->Pairs.push_back(std::make_unique<const PatchedPair>(
-        model, SequenceOf(clean, i), SequenceOf(corrupted, i), std::move(of)));
+        model, SequenceOf(clean, i), SequenceOf(corrupted, i), PlaceOf(i, count), std::move(of)));
     }
   }
 
@@ -622,7 +630,7 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   {
     ThrowIf<OptionError>(lengths[i] != others[i],
       "PatchFrom: expected as many tokens as the prompt has, ", lengths[i], ", found ", others[i],
-      lengths.size() > 1 ? " in pair " + std::to_string(i) : "", ".");
+      PlaceOf(i, lengths.size()), ".");
   }
   ThrowIf<OptionError>(options.steps < 1, "Steps: expected at least 1, found ", options.steps, ".");
   const std::int64_t shortest = *std::min_element(lengths.begin(), lengths.end());

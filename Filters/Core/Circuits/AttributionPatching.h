@@ -67,7 +67,7 @@ class AttributionPatching
 public:
   /// Runs all prompts: a sequence of both inputs for each pair. The model must outlive this object.
   /// Throws as CheckGradients and CheckAttribution, and ModelError if a run is not finite. Messages
-  /// begin with Prompt, the clean one, or PatchFrom.
+  /// begin with Prompt, the clean one, or PatchFrom; of several pairs, they name the one.
   AttributionPatching(const Transformer& model, const TransformerInput& clean,
     const TransformerInput& corrupted, const AttributionOptions& options);
   ~AttributionPatching();

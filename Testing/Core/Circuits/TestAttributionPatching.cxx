@@ -510,6 +510,12 @@ TEST(AttributionPatching, NamesTheRunThatIsNotFinite)
   EXPECT_THAT(MessageOf<ModelError>(
                 [&] { AttributionPatching(model, InputOf({ 4, 7 }), InputOf({ 5, 7 }), {}); }),
     HasSubstr("PatchFrom: an activation before layer 0 is not finite"));
+  TransformerInput pairs = InputOf({ 4, 7 });
+  pairs.tokens.push_back({ 4, 6 });
+  TransformerInput others = InputOf({ 3, 7 });
+  others.tokens.push_back({ 5, 6 });
+  EXPECT_THAT(MessageOf<ModelError>([&] { AttributionPatching(model, pairs, others, {}); }),
+    HasSubstr("PatchFrom in pair 1: an activation before layer 0 is not finite"));
   TinyTransformer last;
   last.Set("h.1.mlp.c_proj.bias", 0, INFINITY);
   const Transformer other = last.Make();
