@@ -14,6 +14,7 @@
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
+#include <vtkDoubleArray.h>
 #include <vtkNew.h>
 #include <vtkPointData.h>
 #include <vtkPoints.h>
@@ -430,6 +431,25 @@ TEST(AttributionPatchingFilter, WritesNoOtherDataset)
   graph->SetLines(lines);
   EXPECT_THAT(
     message(graph), HasSubstr("expected lines of two points with an Input, found another"));
+  for (const char* name : { "Effect", "Input", "In Circuit" }) // shorter than lines or points
+  {
+    graph->DeepCopy(attributed.Geometry(0));
+    vtkAbstractArray* ofLines = graph->GetCellData()->GetAbstractArray(name);
+    (ofLines != nullptr ? ofLines : graph->GetPointData()->GetAbstractArray(name))
+      ->SetNumberOfTuples(3);
+    EXPECT_THAT(message(graph), HasSubstr("expected the graph of Attribution Patching or Circuit"))
+      << name;
+  }
+  for (const double layers : { 1e300, 0., -1., std::nan(""), 100001. })
+  {
+    graph->DeepCopy(attributed.Geometry(0));
+    vtkNew<vtkDoubleArray> number;
+    number->SetName("Layers");
+    number->InsertNextValue(layers);
+    graph->GetFieldData()->AddArray(number);
+    EXPECT_THAT(message(graph), HasSubstr("expected the graph of Attribution Patching or Circuit"))
+      << layers;
+  }
   EXPECT_TRUE(folder.Entries().empty());
 }
 
