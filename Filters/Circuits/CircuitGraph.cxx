@@ -110,9 +110,13 @@ void CircuitGraph::MakePoints(const std::vector<std::int32_t>& inCircuit, vtkPol
   std::vector<std::int32_t> all(this->Nodes.size());
   std::iota(all.begin(), all.end(), 0);
   this->AddNodes(all, output->GetPointData());
+  std::vector<bool> isIn(this->Nodes.size());
+  for (const std::int32_t i : inCircuit)
+  {
+    isIn[i] = true;
+  }
   ListArrays(all, output->GetPointData())
-    .Int(Names::InCircuit, [&](std::int32_t i)
-      { return std::find(inCircuit.begin(), inCircuit.end(), i) != inCircuit.end(); });
+    .Int(Names::InCircuit, [&](std::int32_t i) { return isIn[i]; });
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, ArchitectureField, this->Shape.architecture);
   AddField(fields, LayersField, this->Shape.layers);
