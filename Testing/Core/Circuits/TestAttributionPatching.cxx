@@ -210,7 +210,7 @@ TEST_P(OfAttribution, PatchesEdgesAsCircuitsDo)
   EXPECT_GT(largest, 1e-3);
 }
 
-/// The second of the curves' definitions, from runs of its sets by hand.
+/// The third of the curves' definitions, from runs of its sets by hand.
 TEST_P(OfAttribution, MeasuresIncompleteness)
 {
   const AttributionPatching patching = this->Of.Patch();
