@@ -229,8 +229,8 @@ public:
   vtkGetMacro(AblateTo, int);
 
   /// Another prompt, whose activations replace those of each sequence at PatchSites and of
-  /// what CircuitFile leaves out: a text or, if the sequences are token ids, token ids. It must have
-  /// as many tokens as every sequence. Null or empty: none. Default: none.
+  /// what CircuitFile leaves out: a text or, if the sequences are token ids, token ids. It must
+  /// have as many tokens as every sequence. Null or empty: none. Default: none.
   vtkSetStdStringFromCharMacro(PatchFrom);
   vtkGetCharFromStdStringMacro(PatchFrom);
 
