@@ -36,12 +36,21 @@ using atlas::CircuitEdge;
 using atlas::CircuitNode;
 using atlas::CircuitNodeKind;
 
+/// A number from 1 to 100 000, as files of circuits have; else 0.
 std::int64_t FieldNumber(vtkFieldData* fields, const char* name)
 {
-  const vtkDataArray* array = fields->GetArray(name);
-  return array != nullptr && array->GetNumberOfValues() == 1
-           ? static_cast<std::int64_t>(fields->GetArray(name)->GetTuple1(0))
-           : 0;
+  vtkDataArray* array = fields->GetArray(name);
+  const double value =
+    array != nullptr && array->GetNumberOfValues() == 1 ? array->GetComponent(0, 0) : 0;
+  constexpr double most = 100'000;
+  return value >= 1 && value <= most ? static_cast<std::int64_t>(value) : 0;
+}
+
+/// Whether there is a number for each point or cell.
+bool HasNumbers(vtkAbstractArray* array, vtkIdType count)
+{
+  return array != nullptr && array->GetNumberOfComponents() == 1 &&
+         array->GetNumberOfTuples() == count;
 }
 
 }
@@ -101,9 +110,13 @@ void CircuitGraph::MakePoints(const std::vector<std::int32_t>& inCircuit, vtkPol
   std::vector<std::int32_t> all(this->Nodes.size());
   std::iota(all.begin(), all.end(), 0);
   this->AddNodes(all, output->GetPointData());
+  std::vector<bool> isIn(this->Nodes.size());
+  for (const std::int32_t i : inCircuit)
+  {
+    isIn[i] = true;
+  }
   ListArrays(all, output->GetPointData())
-    .Int(Names::InCircuit, [&](std::int32_t i)
-      { return std::find(inCircuit.begin(), inCircuit.end(), i) != inCircuit.end(); });
+    .Int(Names::InCircuit, [&](std::int32_t i) { return isIn[i]; });
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, ArchitectureField, this->Shape.architecture);
   AddField(fields, LayersField, this->Shape.layers);
@@ -192,9 +205,10 @@ atlas::Circuit ToCircuit(vtkPolyData* graph)
   auto* inputs = vtkStringArray::SafeDownCast(graph->GetCellData()->GetAbstractArray(Names::Input));
   const vtkIdType lines = graph->GetNumberOfLines();
   const bool hasLines =
-    effects != nullptr && inputs != nullptr && graph->GetNumberOfCells() == lines;
-  atlas::ThrowIf<atlas::OptionError>(mlps == nullptr || shape.layers < 1 || shape.heads < 0 ||
-                                       isIn == nullptr || (lines > 0 && !hasLines),
+    HasNumbers(effects, lines) && HasNumbers(inputs, lines) && graph->GetNumberOfCells() == lines;
+  atlas::ThrowIf<atlas::OptionError>(mlps == nullptr || shape.layers < 1 || shape.heads < 1 ||
+                                       !HasNumbers(isIn, graph->GetNumberOfPoints()) ||
+                                       (lines > 0 && !hasLines),
     "input: expected the graph of Attribution Patching or Circuit Reader, found another dataset.");
   shape.mlps = mlps->value;
   atlas::ThrowIf<atlas::OptionError>(

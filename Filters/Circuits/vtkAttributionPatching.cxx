@@ -267,8 +267,8 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   const atlas::Progress ofExactEdges = progress.Part(ofNodes, exact, all);
   for (std::int64_t i = 0; i < exactEdges; ++i)
   {
-    result.exactEdges.push_back(patching.WithPatchedEdge(strongest[i]) - result.prompt);
-    ofExactEdges(i + 1, exactEdges);
+    const atlas::Progress part = ofExactEdges.Part(i, i + 1, exactEdges);
+    result.exactEdges.push_back(patching.WithPatchedEdge(strongest[i], part) - result.prompt);
   }
   if (exactEdges > 0)
   {
@@ -334,7 +334,7 @@ void vtkAttributionPatching::Execute(Task& task)
   ListArrays(all, graph->GetPointData()).Double(Names::Effect, effect);
   labels->ShallowCopy(graph);
   drawing.MakeLabels(labels);
-  drawing.MakeLines(shown, result.found.edges.size(), graph);
+  drawing.MakeLines(shown, result.file ? shown.size() : result.found.edges.size(), graph);
   all.pop_back(); // the logits
   drawing.AddNodes(all, nodes->GetRowData());
   ListArrays(all, nodes->GetRowData()).Double(Names::Effect, effect);

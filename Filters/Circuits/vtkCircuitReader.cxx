@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
@@ -48,8 +49,11 @@ int vtkCircuitReader::CanReadFile(const char* fileName)
 {
   try
   {
-    atlas::ReadCircuit(fileName);
-    return 1;
+    if (std::filesystem::path(fileName).extension() != ".circuit")
+    {
+      atlas::ReadCircuit(fileName);
+    }
+    return 1; // reading tells what is wrong with one that says it is a circuit
   }
   catch (const std::exception&)
   {

@@ -88,7 +88,8 @@ atlas::Interventions GatherInterventions(const InterventionSources& intervention
   }
   const bool hasCircuit = !interventions.circuitFile.empty();
   atlas::ThrowIf<atlas::OptionError>(sites.empty() ? isPatched && !hasCircuit : !isPatched,
-    sites.empty() ? "PatchSites: expected where to patch, such as 2.5 or r2@3, found none."
+    sites.empty() ? "PatchSites: expected where to patch, such as 2.5 or r2@3, or a CircuitFile, "
+                    "found none."
                   : "PatchFrom: expected the prompt to patch from, found none.");
   if (sites.empty())
   {

@@ -220,16 +220,17 @@ public:
     MEAN_OVER_PROMPTS = 2
   };
 
-  /// What ablated heads output: ZERO; MEAN_OVER_POSITIONS, their mean over all positions of the
-  /// sequence, so that what a position receives depends on later ones too; or MEAN_OVER_PROMPTS,
-  /// their mean over all tokens of the other sequences, run without changes, of which there must be
-  /// one: the mean ablation of the literature, over a data set. Default: ZERO.
+  /// What ablated heads output and, without PatchFrom, what CircuitFile leaves out: ZERO;
+  /// MEAN_OVER_POSITIONS, their mean over all positions of the sequence, so that what a position
+  /// receives depends on later ones too; or MEAN_OVER_PROMPTS, their mean over all tokens of the
+  /// other sequences, run without changes, of which there must be one: the mean ablation of the
+  /// literature, over a data set. Default: ZERO.
   vtkSetClampMacro(AblateTo, int, ZERO, MEAN_OVER_PROMPTS);
   vtkGetMacro(AblateTo, int);
 
-  /// Another prompt, whose activations replace those of each sequence at PatchSites: a text or, if
-  /// the sequences are token ids, token ids. It must have as many tokens as every sequence. Null or
-  /// empty: none. Default: none.
+  /// Another prompt, whose activations replace those of each sequence at PatchSites and of
+  /// what CircuitFile leaves out: a text or, if the sequences are token ids, token ids. It must
+  /// have as many tokens as every sequence. Null or empty: none. Default: none.
   vtkSetStdStringFromCharMacro(PatchFrom);
   vtkGetCharFromStdStringMacro(PatchFrom);
 

@@ -241,12 +241,17 @@ bool Opens(vtkSMSourceProxy* source)
   return hint != nullptr && hint->GetAttribute("opens") != nullptr;
 }
 
-/// Opens the filter that the hint of `opener` names, for one head, in a view beside `view`.
+/// Opens the filter that the hint of `opener` names, for one head, in a view beside `view`; nullptr
+/// if `opener` has no input.
 pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number, pqView* view)
 {
   const QString name = HintOf(opener)->GetAttribute("opens");
   auto* input =
-    Model()->findItem<pqPipelineSource*>(vtkSMPropertyHelper(opener, "Input").GetAsProxy());
+    Model()->findItem<pqPipelineSource*>(vtkSMPropertyHelper(opener, "Input", true).GetAsProxy());
+  if (input == nullptr)
+  {
+    return nullptr;
+  }
   BEGIN_UNDO_SET(QString("Open Head %1 of Layer %2").arg(number.head).arg(number.layer));
   pqPipelineSource* filter =
     pqApplicationCore::instance()->getObjectBuilder()->createFilter("filters", name, input);

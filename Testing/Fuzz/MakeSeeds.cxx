@@ -1,5 +1,6 @@
 #include "AttentionOnly/AttentionOnlyModel.h"
 #include "Base/Error.h"
+#include "Circuits/Circuit.h"
 #include "Corpus/CorpusFile.h"
 #include "Files/Safetensors.h"
 #include "GgufBytes.h"
@@ -696,6 +697,20 @@ void WriteCorpora(const SeedWriter& seeds)
   write("older", older);
 }
 
+void WriteCircuits(const SeedWriter& seeds)
+{
+  CircuitShape shape;
+  shape.architecture = "gpt2";
+  shape.layers = 2;
+  shape.heads = 2;
+  std::vector<CircuitEdge> edges = CircuitEdges(shape);
+  edges.back().effect = -0.25;
+  seeds.Write("Circuit", { { "edges", ToJson(MakeCircuit(shape, { 1 }, edges)) },
+                           { "nodes", ToJson(MakeCircuit(shape, { 0, 3 }, {})) } });
+  shape.mlps = CircuitMlps::None;
+  seeds.Write("Circuit", "heads", ToJson(MakeCircuit(shape, {}, { { 1, 3, EdgeInput::Key, 1 } })));
+}
+
 void WriteShardIndices(const SeedWriter& seeds)
 {
   seeds.Write("ShardIndex",
@@ -762,6 +777,7 @@ int main(int argc, char** argv)
     WriteVisionProcessors(seeds);
     WriteCorpora(seeds);
     WriteShardIndices(seeds);
+    WriteCircuits(seeds);
     WriteGgufs(seeds);
   }
   catch (const std::exception& e)

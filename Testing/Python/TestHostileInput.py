@@ -219,6 +219,7 @@ class HostileInput(AtlasTest):
             '"mlps": "after heads"}, "nodes": ["mlp 0"], "edges": [{"from": "embed", "to": "head 0.1", "input": "V", '
             '"effect": 1}]}'
         )
+        deep = "[" * 10**6 + "]" * 10**6
         folder = atlastest.OUTPUT / "circuits"  # where nothing else is written: a change would call for another try
         folder.mkdir(exist_ok=True)
         written = folder / "bad.circuit"
@@ -230,6 +231,8 @@ class HostileInput(AtlasTest):
             ("an edge back", circuit.replace('"embed"', '"head 1.0"'), "a node that head 0.1 reads"),
             ("10^9 layers", circuit.replace('"layers": 2', f'"layers": {10**9}'), "at most 100000 heads and MLPs"),
             ("an endless list", "[" * 10**6, "not JSON"),
+            ("a deep format", circuit.replace('"attention-atlas.circuit"', deep), "found format array"),
+            ("a deep end of an edge", circuit.replace('"embed"', deep), "edges[0].from: expected a node"),
         ):
             written.write_text(text, encoding="utf-8")
             self.check("CircuitReader", what, simple.CircuitReader(FileName=str(written)), message)
@@ -238,6 +241,10 @@ class HostileInput(AtlasTest):
         other.write_text(circuit.replace('"heads": 4', '"heads": 3'), encoding="utf-8")
         both = {"FileName": str(written), "CompareWith": str(other)}
         self.check("CircuitReader", "circuits of two models", simple.CircuitReader(**both), "expected two of one model")
+        nodes = folder / "nodes.circuit"
+        nodes.write_text(circuit[: circuit.index('"edges"')] + '"edges": []}', encoding="utf-8")
+        both["CompareWith"] = str(nodes)
+        self.check("CircuitReader", "edges beside nodes", simple.CircuitReader(**both), "expected two of edges or two of nodes")
         prompts = {"Prompt": "1 2", "PatchFrom": "3 4", "Circuit": "FromFile"}
         self.check_named((
             ("AttributionPatching", "no CircuitFile", prompts, "expected the file of a circuit, found none"),

@@ -3,6 +3,7 @@ are drawn where the user wants them, and bad input is named."""
 
 import html.parser
 import inspect
+import os
 import pathlib
 import shutil
 import subprocess
@@ -303,6 +304,7 @@ class Interface(AtlasTest):
         path = circuit.save(atlastest.OUTPUT / "interface.circuit")
         saved = atlas.Circuit(path)
         self.assertEqual((saved.nodes, list(saved.edges["Effect"])), (circuit.nodes, list(circuit.edges["Effect"])))
+        self.assertEqual(atlas.Circuit(os.path.relpath(path)).path, path.resolve(), "which another working directory does not change")
         smaller = self.model.find_circuit(*pair, top=5, **options)
         self.assertEqual(list(circuit.compare(smaller)["In"]), 5 * ["both"] + 15 * ["file"])
         self.assertEqual(list(smaller.compare(path)["In"]), 5 * ["both"] + 15 * ["other"])

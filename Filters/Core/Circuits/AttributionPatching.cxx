@@ -67,6 +67,12 @@ TransformerInput SequenceOf(const TransformerInput& input, std::size_t s)
   return one;
 }
 
+/// Where in several pairs an error is.
+std::string PlaceOf(std::size_t pair, std::size_t pairs)
+{
+  return pairs > 1 ? " in pair " + std::to_string(pair) : "";
+}
+
 /// Calls `call`; messages of its errors begin with the name of the run.
 template<class Call>
 auto InRun(const std::string& name, const Call& call)
@@ -87,6 +93,7 @@ struct PatchedPair
   const Transformer& Model;
   const TransformerConfig& Config;
   AttributionOptions Options;
+  std::string Place; ///< " in pair i" of several, for messages
   std::int64_t Length;
   GradientRun Gradient;
   std::vector<CircuitNode> Nodes;
@@ -99,21 +106,22 @@ struct PatchedPair
   double Corrupted = 0;
 
   PatchedPair(const Transformer& model, const TransformerInput& clean,
-    const TransformerInput& corrupted, AttributionOptions options)
+    const TransformerInput& corrupted, std::string place, AttributionOptions options)
     : Model(model)
     , Config(model.GetConfig())
     , Options(std::move(options))
+    , Place(std::move(place))
     , Length(static_cast<std::int64_t>(clean.tokens.front().size()))
     , Gradient(model, this->Length, this->Options.threads)
     , Nodes(CircuitNodes(this->Config))
     , CleanEmbedding(this->Gradient.Embed(clean))
     , CorruptedEmbedding(this->Gradient.Embed(corrupted))
-    , CleanRun(InRun("Prompt",
+    , CleanRun(InRun("Prompt" + this->Place,
         [&]
         {
           return this->Gradient.Run(this->CleanEmbedding, {}, this->Options.progress.Part(0, 0.5));
         }))
-    , CorruptedRun(InRun("PatchFrom",
+    , CorruptedRun(InRun("PatchFrom" + this->Place,
         [&]
         {
           return this->Gradient.Run(
@@ -127,13 +135,13 @@ struct PatchedPair
     {
       this->Logits = ChooseTokens(this->Options.target, this->Options.against,
         this->Gradient.Logits(this->CorruptedRun, position),
-        this->Gradient.Logits(this->CleanRun, position), "PatchFrom");
+        this->Gradient.Logits(this->CleanRun, position), ("PatchFrom" + this->Place).c_str());
     }
     this->Logits.position = position;
-    this->Clean =
-      InRun("Prompt", [&] { return this->Gradient.Difference(this->CleanRun, this->Logits); });
-    this->Corrupted = InRun(
-      "PatchFrom", [&] { return this->Gradient.Difference(this->CorruptedRun, this->Logits); });
+    this->Clean = InRun("Prompt" + this->Place,
+      [&] { return this->Gradient.Difference(this->CleanRun, this->Logits); });
+    this->Corrupted = InRun("PatchFrom" + this->Place,
+      [&] { return this->Gradient.Difference(this->CorruptedRun, this->Logits); });
   }
 
   /// What a node's output in the corrupted run has beyond that in the clean one, of a run with the
@@ -287,7 +295,7 @@ struct PatchedPair
       TracedRun between;
       if (k < steps)
       {
-        between = InRun("step " + std::to_string(k) + " of " + std::to_string(steps),
+        between = InRun("step " + std::to_string(k) + " of " + std::to_string(steps) + this->Place,
           [&]
           {
             return this->Gradient.Run(
@@ -317,7 +325,7 @@ struct PatchedPair
     ThrowIf<ModelError>(!found.effects.allFinite() ||
                           std::any_of(found.edges.begin(), found.edges.end(),
                             [](const CircuitEdge& edge) { return !std::isfinite(edge.effect); }),
-      "effects by gradients are not finite; expected finite numbers.");
+      "effects by gradients are not finite", this->Place, "; expected finite numbers.");
     return found;
   }
 
@@ -352,16 +360,19 @@ struct PatchedPair
       this->Gradient.RunFrom(this->Config.layers, residual), this->Logits);
   }
 
-  double WithPatchedEdge(const CircuitEdge& edge) const
+  double WithPatchedEdge(const CircuitEdge& edge, const Progress& progress) const
   {
     const SingleThreadedBlas blas;
     const TracedRun& run = this->CleanRun;
     const CircuitNode& writer = this->Nodes[edge.from];
     const CircuitNode& reader = this->Nodes[edge.to];
     const DoubleMatrix change = this->Written(run, writer, this->ChangeOf(writer));
+    progress(1, 4);
     if (reader.kind == CircuitNodeKind::Logits)
     {
-      return this->End(run.residual + change);
+      const double end = this->End(run.residual + change);
+      progress(1, 1);
+      return end;
     }
     const std::int64_t l = reader.layer;
     const TracedLayer& layer = run.layers[l];
@@ -388,7 +399,11 @@ struct PatchedPair
         addMlp(layer.middle + written);
       }
     }
-    return this->Gradient.Difference(this->Gradient.RunFrom(l + 1, next), this->Logits);
+    progress(1, 2);
+    const double end = this->Gradient.Difference(
+      this->Gradient.RunFrom(l + 1, next, {}, progress.Part(0.5, 1)), this->Logits);
+    progress(1, 1);
+    return end;
   }
 
   /// The writers of the edges to each input.
@@ -481,7 +496,7 @@ struct AttributionPatching::Impl
       AttributionOptions of = options;
       of.progress = options.progress.Part(i, i + 1, count);
       this->Pairs.push_back(std::make_unique<const PatchedPair>(
-        model, SequenceOf(clean, i), SequenceOf(corrupted, i), std::move(of)));
+        model, SequenceOf(clean, i), SequenceOf(corrupted, i), PlaceOf(i, count), std::move(of)));
     }
   }
 
@@ -577,11 +592,11 @@ double AttributionPatching::WithPatched(
     [&](const PatchedPair& pair, const Progress& part) { return pair.WithPatched(nodes, part); });
 }
 
-double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge) const
+double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge, const Progress& progress) const
 {
   CheckEdgeCircuits(this->Data->Model.GetConfig(), "exact edges");
-  return this->Data->Mean(
-    {}, [&](const PatchedPair& pair, const Progress&) { return pair.WithPatchedEdge(edge); });
+  return this->Data->Mean(progress, [&](const PatchedPair& pair, const Progress& part)
+    { return pair.WithPatchedEdge(edge, part); });
 }
 
 double AttributionPatching::WithEdges(
@@ -615,7 +630,7 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   {
     ThrowIf<OptionError>(lengths[i] != others[i],
       "PatchFrom: expected as many tokens as the prompt has, ", lengths[i], ", found ", others[i],
-      lengths.size() > 1 ? " in pair " + std::to_string(i) : "", ".");
+      PlaceOf(i, lengths.size()), ".");
   }
   ThrowIf<OptionError>(options.steps < 1, "Steps: expected at least 1, found ", options.steps, ".");
   const std::int64_t shortest = *std::min_element(lengths.begin(), lengths.end());
@@ -639,7 +654,7 @@ double AttributionMemory(
   double runs = GradientMemory(model, length, threads); // of a step
   for (const std::int64_t one : lengths)
   {
-    runs += 2 * GradientMemory(model, one, threads);
+    runs += 2 * TracedMemory(model, one);
   }
   return runs + rows * row + (edges ? static_cast<double>(CircuitEdgeCount(config)) * edge : 0);
 }

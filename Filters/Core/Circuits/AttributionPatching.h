@@ -67,7 +67,7 @@ class AttributionPatching
 public:
   /// Runs all prompts: a sequence of both inputs for each pair. The model must outlive this object.
   /// Throws as CheckGradients and CheckAttribution, and ModelError if a run is not finite. Messages
-  /// begin with Prompt, the clean one, or PatchFrom.
+  /// begin with Prompt, the clean one, or PatchFrom; of several pairs, they name the one.
   AttributionPatching(const Transformer& model, const TransformerInput& clean,
     const TransformerInput& corrupted, const AttributionOptions& options);
   ~AttributionPatching();
@@ -91,7 +91,7 @@ public:
   /// The measure of the clean run with one input of a node reading from another node what this one
   /// writes in the corrupted run, and all that follows computed from it: exact patching of an edge,
   /// that is WithEdges of all others. Throws as CheckEdgeCircuits.
-  double WithPatchedEdge(const CircuitEdge& edge) const;
+  double WithPatchedEdge(const CircuitEdge& edge, const Progress& progress = {}) const;
 
   /// The measure of a run in which each input of a node reads what its writers give in the
   /// corrupted run, but along the `kept` edges what they give in this run. With all edges of

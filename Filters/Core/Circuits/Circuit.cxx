@@ -36,6 +36,14 @@ auto PlaceOf(const CircuitEdge& edge)
   return std::tuple(edge.to, edge.input, edge.from);
 }
 
+/// A value of an object, null if there is none; not a copy, which would recurse to its depth.
+const json& ValueOf(const json& object, const char* key)
+{
+  static const json none;
+  const auto found = object.find(key);
+  return found == object.end() ? none : *found;
+}
+
 /// Parses what a file lists, of a model of its shape.
 class ListReader
 {
@@ -103,11 +111,10 @@ private:
   {
     ThrowIf<FormatError>(!item.is_object(), this->Source, ": ", place,
       ": expected an object with from, to, input and effect, found ", Describe(item), ".");
-    const auto part = [&](const char* key) { return item.contains(key) ? item.at(key) : json(); };
     CircuitEdge edge;
-    edge.from = this->ReadNode(part("from"), place + ".from");
-    edge.to = this->ReadNode(part("to"), place + ".to");
-    const json input = part("input");
+    edge.from = this->ReadNode(ValueOf(item, "from"), place + ".from");
+    edge.to = this->ReadNode(ValueOf(item, "to"), place + ".to");
+    const json& input = ValueOf(item, "input");
     const auto* named =
       input.is_string() ? FindNamed(EdgeInputNames, input.get<std::string>()) : nullptr;
     const CircuitNode& reader = this->Nodes[edge.to];
@@ -118,8 +125,8 @@ private:
     edge.input = named->value;
     ThrowIf<FormatError>(edge.from >= (edge.to == 0 ? 0 : this->Shape.WritersOf(reader)),
       this->Source, ": ", place, ": expected an edge from a node that ", NameOf(reader),
-      " reads, found ", Describe(part("from")), ".");
-    const json effect = part("effect");
+      " reads, found ", Describe(item["from"]), ".");
+    const json& effect = ValueOf(item, "effect");
     ThrowIf<FormatError>(!effect.is_number() || !std::isfinite(effect.get<double>()), this->Source,
       ": ", place, ".effect: expected a finite number, found ", Describe(effect), ".");
     edge.effect = effect.get<double>();
@@ -144,11 +151,10 @@ CircuitShape ReadShape(const Settings& settings, const std::string& source)
 /// A list that the file must have.
 const json& ListOf(const json& object, const char* key, const std::string& source)
 {
-  const auto found = object.find(key);
-  ThrowIf<FormatError>(found == object.end() || !found->is_array(), source, ": ", key,
-    ": expected a list, found ", found == object.end() ? "none" : std::string(found->type_name()),
-    ".");
-  return *found;
+  const json& list = ValueOf(object, key);
+  ThrowIf<FormatError>(!list.is_array(), source, ": ", key, ": expected a list, found ",
+    list.is_null() ? "none" : list.type_name(), ".");
+  return list;
 }
 
 }
@@ -327,8 +333,8 @@ void WriteCircuit(const std::filesystem::path& path, const Circuit& circuit)
 Circuit ParseCircuit(std::string_view text, const std::string& source)
 {
   const json object = ParseJsonObject(text, source, "the circuit");
-  const auto format = object.value("format", json());
-  const auto version = object.value("version", json());
+  const json& format = ValueOf(object, "format");
+  const json& version = ValueOf(object, "version");
   ThrowIf<FormatError>(format != Format || version != Version, source,
     ": expected a circuit (format ", Format, ", version ", Version, "), found format ",
     Describe(format), ", version ", Describe(version), ".");
@@ -364,11 +370,13 @@ void CheckCircuit(
 std::vector<ActivationSite> SitesOutside(const Circuit& circuit)
 {
   const std::vector<CircuitNode> nodes = CircuitNodes(circuit.shape);
+  const std::vector<std::int32_t> inside =
+    circuit.edges.empty() ? circuit.nodes : MakeCircuit(circuit.shape, {}, circuit.edges).nodes;
   std::vector<ActivationSite> sites;
-  auto next = circuit.nodes.begin();
+  auto next = inside.begin();
   for (std::size_t i = 0; i + 1 < nodes.size(); ++i)
   {
-    if (next != circuit.nodes.end() && ToIndex(*next) == i)
+    if (next != inside.end() && ToIndex(*next) == i)
     {
       ++next;
       continue;
@@ -387,6 +395,11 @@ CircuitComparison Compare(const Circuit& first, const Circuit& second)
   ThrowIf<OptionError>(!(first.shape == second.shape),
     "circuits: expected two of one model, found one of ", ToText(first.shape), " and one of ",
     ToText(second.shape), ".");
+  const auto kind = [](const Circuit& of) { return of.edges.empty() ? "nodes" : "edges"; };
+  ThrowIf<OptionError>(
+    first.edges.empty() != second.edges.empty() && !first.nodes.empty() && !second.nodes.empty(),
+    "circuits: expected two of edges or two of nodes, found one of ", kind(first), " and one of ",
+    kind(second), ".");
   CircuitComparison found;
   const auto split = [](const auto& a, const auto& b, const auto& before, auto&& parts)
   {

@@ -140,7 +140,8 @@ void CheckCircuit(
   const Circuit& circuit, const TransformerConfig& config, const std::string& source);
 
 /// The sites of a run that a circuit leaves out, to replace them: heads, MLPs and, as the residual
-/// stream before layer 0, the embedding. In order.
+/// stream before layer 0, the embedding. In order. Of a circuit of edges, nodes at none are
+/// outside.
 std::vector<ActivationSite> SitesOutside(const Circuit& circuit);
 
 /// What two circuits have in common and what only one of them has. Edges have the effects of the
@@ -152,7 +153,8 @@ struct CircuitComparison
   Circuit second;
 };
 
-/// Throws OptionError unless both are circuits of models of one shape.
+/// Throws OptionError unless both are circuits of models of one shape, and both of edges or both of
+/// nodes; an empty one is both.
 CircuitComparison Compare(const Circuit& first, const Circuit& second);
 
 }

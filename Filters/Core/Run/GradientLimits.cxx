@@ -42,22 +42,32 @@ void CheckGradients(const Transformer& model)
     ": expected a model without a layer before its unembedding, found ", config.architecture, ".");
 }
 
+double TracedMemory(const Transformer& model, std::int64_t length)
+{
+  const TransformerConfig& config = model.GetConfig();
+  const auto d = static_cast<double>(config.modelDimension);
+  const auto hidden = static_cast<double>(config.mlpDimension);
+  const auto heads = static_cast<double>(config.heads * config.headDimension);
+  const auto keys = static_cast<double>(config.keyHeads * config.headDimension);
+  const double layer = 4 * d + 2 * (heads + keys) + 2 * hidden;
+  return static_cast<double>(length) * (static_cast<double>(config.layers) * layer + 3 * d) *
+         sizeof(double);
+}
+
 double GradientMemory(const Transformer& model, std::int64_t length, int threads)
 {
   const TransformerConfig& config = model.GetConfig();
   const auto tokens = static_cast<double>(length);
-  const auto layers = static_cast<double>(config.layers);
   const auto d = static_cast<double>(config.modelDimension);
-  const auto hidden = static_cast<double>(config.mlpDimension);
   const auto dimension = static_cast<double>(config.headDimension);
   const double heads = static_cast<double>(config.heads) * dimension;
-  const double keys = static_cast<double>(config.keyHeads) * dimension;
-  const double traced = 4 * d + 2 * (heads + keys) + 2 * hidden;
-  const double gradients = 4 * d + 4 * heads;
-  const double widest = std::max({ heads, hidden, d });
-  const double inThreads = 4. * ThreadCount(threads) * tokens * (tokens + dimension);
-  return (tokens * (layers * (traced + gradients) + 6 * (d + widest)) + d * widest + inThreads) *
-         sizeof(double);
+  const double gradients = static_cast<double>(config.layers) * (4 * d + 4 * heads);
+  const double widest = std::max({ heads, static_cast<double>(config.mlpDimension), d });
+  constexpr double block = 1 << 16; // weights that are widened at a time
+  const double inThread = 4 * tokens * (tokens + dimension) + 2 * std::max(block, d * dimension);
+  return TracedMemory(model, length) +
+         (tokens * (gradients + 6 * (d + widest)) + ThreadCount(threads) * inThread) *
+           sizeof(double);
 }
 
 }

@@ -151,8 +151,9 @@ private:
 /// GradientRun knows; the message names the first other one.
 void CheckGradients(const Transformer& model);
 
-/// The memory, in bytes, of a TracedRun of `length` tokens, its gradients, and the largest matrix
-/// of weights in double precision.
+/// Upper bounds, in bytes, on the memory of a TracedRun of `length` tokens with its embedding, and
+/// on that of such a run, its gradients, and what computing both takes.
+double TracedMemory(const Transformer& model, std::int64_t length);
 double GradientMemory(const Transformer& model, std::int64_t length, int threads = 0);
 
 }

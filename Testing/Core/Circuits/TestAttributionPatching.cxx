@@ -210,7 +210,7 @@ TEST_P(OfAttribution, PatchesEdgesAsCircuitsDo)
   EXPECT_GT(largest, 1e-3);
 }
 
-/// The second of the curves' definitions, from runs of its sets by hand.
+/// The third of the curves' definitions, from runs of its sets by hand.
 TEST_P(OfAttribution, MeasuresIncompleteness)
 {
   const AttributionPatching patching = this->Of.Patch();
@@ -484,6 +484,11 @@ TEST(AttributionPatching, ReportsProgressAndStops)
   check();
   patching.WithEdges(found.edges, progress);
   check();
+  for (const CircuitEdge& edge : { found.edges.front(), found.edges.back() })
+  {
+    patching.WithPatchedEdge(edge, progress);
+    check();
+  }
   NodeCircuits(patching, found, { 0, 3, 11 }, progress);
   check();
   EdgeCircuits(patching, found, { 0, 20 }, progress);
@@ -492,6 +497,7 @@ TEST(AttributionPatching, ReportsProgressAndStops)
   EXPECT_THROW(patching.Attribute(true, stop), Canceled);
   EXPECT_THROW(patching.WithPatched({}, stop), Canceled);
   EXPECT_THROW(patching.WithEdges({}, stop), Canceled);
+  EXPECT_THROW(patching.WithPatchedEdge(found.edges.front(), stop), Canceled);
   of.options.progress = stop;
   EXPECT_THROW(of.Patch(), Canceled);
 }
@@ -504,6 +510,12 @@ TEST(AttributionPatching, NamesTheRunThatIsNotFinite)
   EXPECT_THAT(MessageOf<ModelError>(
                 [&] { AttributionPatching(model, InputOf({ 4, 7 }), InputOf({ 5, 7 }), {}); }),
     HasSubstr("PatchFrom: an activation before layer 0 is not finite"));
+  TransformerInput pairs = InputOf({ 4, 7 });
+  pairs.tokens.push_back({ 4, 6 });
+  TransformerInput others = InputOf({ 3, 7 });
+  others.tokens.push_back({ 5, 6 });
+  EXPECT_THAT(MessageOf<ModelError>([&] { AttributionPatching(model, pairs, others, {}); }),
+    HasSubstr("PatchFrom in pair 1: an activation before layer 0 is not finite"));
   TinyTransformer last;
   last.Set("h.1.mlp.c_proj.bias", 0, INFINITY);
   const Transformer other = last.Make();

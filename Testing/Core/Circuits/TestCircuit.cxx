@@ -55,7 +55,7 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), by);
 }
 
-/// The circuit without nodes and edges, but for a change of the text.
+/// Of the text above with a change.
 std::string MessageWith(const std::string& what, const std::string& by)
 {
   return MessageOf<FormatError>([&] { ParseCircuit(Replaced(Written, what, by), "x.circuit"); });
@@ -172,6 +172,20 @@ TEST(Circuit, NamesTheNodeOrEdgeThatIsWrong)
     HasSubstr("edges[1]: expected each edge once, found one from \"head 0.1\" to \"head 1.0\""));
 }
 
+/// Closed lists, so deep that a function which calls itself for each would end the program.
+TEST(Circuit, NamesADeepList)
+{
+  constexpr std::size_t depth = 1'000'000;
+  const std::string deep = std::string(depth, '[') + std::string(depth, ']');
+  EXPECT_THAT(MessageWith("\"attention-atlas.circuit\"", deep), HasSubstr("found format array"));
+  EXPECT_THAT(MessageWith("\"version\": 1", "\"version\": " + deep), HasSubstr("version array."));
+  EXPECT_THAT(MessageWith("\"gpt2\"", deep), HasSubstr("architecture"));
+  EXPECT_THAT(MessageWith("\"mlp 0\"", deep), HasSubstr("nodes[0]: expected a node"));
+  EXPECT_THAT(MessageWith("\"head 0.1\"", deep), HasSubstr("edges[0].from: expected a node"));
+  EXPECT_THAT(MessageWith("\"K\"", deep), HasSubstr("edges[0].input: expected Q, K or V"));
+  EXPECT_THAT(MessageWith("-0.5", deep), HasSubstr("edges[0].effect: expected a finite number"));
+}
+
 TEST(Circuit, IsOfAModelOfOneShape)
 {
   const Circuit circuit = ParseCircuit(Written, "x.circuit");
@@ -189,6 +203,11 @@ TEST(Circuit, IsOfAModelOfOneShape)
   other.shape.mlps = CircuitMlps::BesideHeads;
   EXPECT_THAT(MessageOf<OptionError>([&] { Compare(circuit, other); }),
     HasSubstr("circuits: expected two of one model, found one of gpt2"));
+  other = MakeCircuit(Small(), { 1 }, {});
+  EXPECT_THAT(MessageOf<OptionError>([&] { Compare(circuit, other); }),
+    testing::StrEq("circuits: expected two of edges or two of nodes, found one of edges and one of "
+                   "nodes."));
+  EXPECT_EQ(Compare(circuit, MakeCircuit(Small(), {}, {})).first.edges.size(), 3U);
 }
 
 TEST(Circuit, IsCompared)

@@ -217,6 +217,25 @@ TEST_P(OfGradients, AgreeOnWhatIsWritten)
   EXPECT_NEAR((written.array() * read.array()).sum(), expected, 1e-12 * (1 + std::abs(expected)));
 }
 
+/// The bound is not far above: it counts gates, and what W_O gives, of any model.
+TEST_P(OfGradients, TakeAsMuchMemoryAsTold)
+{
+  const DoubleMatrix embedding = this->Gradient.Embed(this->Input);
+  const TracedRun run = this->Gradient.Run(embedding);
+  std::int64_t numbers = embedding.size() + run.residual.size() + run.normed.size();
+  for (const TracedLayer& layer : run.layers)
+  {
+    for (const DoubleMatrix* part : { &layer.residual, &layer.query, &layer.key, &layer.value,
+           &layer.heads, &layer.mlp, &layer.attended, &layer.middle, &layer.up, &layer.gate })
+    {
+      numbers += part->size();
+    }
+  }
+  const double told = TracedMemory(this->Model, this->Length) / sizeof(double);
+  EXPECT_GE(told, numbers);
+  EXPECT_LE(told, 1.5 * static_cast<double>(numbers));
+}
+
 INSTANTIATE_TEST_SUITE_P(Torch, OfGradients,
   testing::Values(
     "gemma", "gemma2", "gpt2", "gpt_neox", "llama", "mistral", "opt", "qwen2", "qwen3"),

@@ -14,9 +14,9 @@
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
+#include <vtkDoubleArray.h>
 #include <vtkNew.h>
 #include <vtkPointData.h>
-#include <vtkPoints.h>
 
 #include <algorithm>
 #include <cmath>
@@ -274,6 +274,13 @@ TEST(AttributionPatchingFilter, WritesTheCircuitThatItShows)
   Observed<vtkCircuitReader> read;
   EXPECT_EQ(read->CanReadFile(file.c_str()), 1);
   EXPECT_EQ(read->CanReadFile((Folder() / "config.json").string().c_str()), 0);
+  const std::filesystem::path cut = folder / "cut.circuit"; // whose message the reader has
+  std::filesystem::copy_file(file, cut);
+  std::filesystem::resize_file(cut, 40);
+  EXPECT_EQ(read->CanReadFile(cut.string().c_str()), 1);
+  Observed<vtkCircuitReader> other;
+  other->SetFileName(cut.string().c_str());
+  EXPECT_THAT(other.Error(), HasSubstr("cut.circuit: the circuit is not JSON"));
   read->SetFileName(file.c_str());
   vtkTable* edges = Updated<vtkTable>(read.Get(), 2);
   vtkTable* all = attributed.Table(2);
@@ -344,6 +351,8 @@ TEST(AttributionPatchingFilter, MeasuresTheCircuitOfAFile)
     EXPECT_NEAR(Column(attributed.Table(4), "Without Circuit")[0], removed, 1e-12);
     EXPECT_EQ(
       attributed.Geometry(0)->GetNumberOfLines(), circuit == vtkAttributionPatching::EDGES ? 8 : 0);
+    attributed->EdgesOn();
+    EXPECT_THAT(attributed.Field("Lines Left Out"), ElementsAre(0)) << "of the file";
     EXPECT_EQ(Values(attributed.Geometry(0)->GetPointData(), "In Circuit"), isIn);
   }
   attributed->SetCircuitFile(nullptr);
@@ -408,11 +417,6 @@ TEST(AttributionPatchingFilter, WritesNoOtherDataset)
   EXPECT_THAT(
     message(graph), HasSubstr("expected the graph of Attribution Patching or Circuit Re"));
   graph->ShallowCopy(attributed.Geometry(0));
-  vtkNew<vtkPoints> points;
-  points->SetNumberOfPoints(3);
-  graph->SetPoints(points);
-  EXPECT_THAT(message(graph), HasSubstr("expected a graph with all points, 12, found 3."));
-  graph->ShallowCopy(attributed.Geometry(0));
   vtkNew<vtkCellArray> lines;
   for (vtkIdType i = 0; i < graph->GetNumberOfLines(); ++i)
   {
@@ -421,6 +425,30 @@ TEST(AttributionPatchingFilter, WritesNoOtherDataset)
   graph->SetLines(lines);
   EXPECT_THAT(
     message(graph), HasSubstr("expected lines of two points with an Input, found another"));
+  for (const char* name : { "Effect", "Input", "In Circuit" }) // shorter than lines or points
+  {
+    graph->DeepCopy(attributed.Geometry(0));
+    vtkAbstractArray* ofLines = graph->GetCellData()->GetAbstractArray(name);
+    (ofLines != nullptr ? ofLines : graph->GetPointData()->GetAbstractArray(name))
+      ->SetNumberOfTuples(3);
+    EXPECT_THAT(message(graph), HasSubstr("expected the graph of Attribution Patching or Circuit"))
+      << name;
+  }
+  const auto messageOf = [&](double layers)
+  {
+    graph->DeepCopy(attributed.Geometry(0));
+    vtkNew<vtkDoubleArray> number;
+    number->SetName("Layers");
+    number->InsertNextValue(layers);
+    graph->GetFieldData()->AddArray(number);
+    return message(graph);
+  };
+  for (const double layers : { 1e300, 0., -1., std::nan(""), 100001. })
+  {
+    EXPECT_THAT(
+      messageOf(layers), HasSubstr("expected the graph of Attribution Patching or Circuit"));
+  }
+  EXPECT_THAT(messageOf(3), HasSubstr("expected a graph with all points, 17, found 12."));
   EXPECT_TRUE(folder.Entries().empty());
 }
 

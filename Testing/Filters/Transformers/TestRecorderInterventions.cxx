@@ -109,21 +109,21 @@ TEST(RecorderInterventions, RunACircuitAlone)
   ASSERT_EQ(shape.layers, 2);
   ASSERT_EQ(shape.heads, 4);
   const auto layer = static_cast<std::int32_t>(shape.NodesBefore(1));
-  WriteCircuit(
-    file, MakeCircuit(shape, { 0, 1, 4, layer + 4 }, { { 2, layer, EdgeInput::Key, 1 } }));
+  WriteCircuit(file, MakeCircuit(shape, { 1, layer + 4 }, // at no edge, and so outside
+                       { { 0, 2, EdgeInput::Value, 1 }, { 2, layer, EdgeInput::Key, 1 } }));
   Pipeline pipeline(TransformerOracle::Folder("gpt2"));
   RecordEverything(pipeline);
   pipeline.Recorder->SetTokenIds(Prompt);
   pipeline.Recorder->SetCircuitFile(file.c_str());
-  const std::string outside = "0.2, m0, 1.1, 1.2, 1.3";
+  const std::string outside = "0.0, 0.2, 0.3, m0, 1.1, 1.2, 1.3, m1";
   ExpectSame(pipeline.Record(), FromCore(outside, Replacement::Zero), outside + " to zero");
   pipeline.Recorder->SetPatchFrom(Other);
   ExpectSame(pipeline.Record(), FromCore(outside, Replacement::Source),
     outside + " from another input: 5 9 3 2 7");
-  pipeline.Recorder->SetAblate("0.0");
+  pipeline.Recorder->SetAblate("0.1");
   pipeline.Recorder->SetPatchSites("r1@2");
   EXPECT_EQ(pipeline.Record().interventions,
-    "0.0 to zero; r1@2, " + outside + " from another input: 5 9 3 2 7");
+    "0.1 to zero; r1@2, " + outside + " from another input: 5 9 3 2 7");
   WriteCircuit(file, MakeCircuit(shape, { layer }, {}));
   pipeline.Recorder->SetAblate(nullptr);
   pipeline.Recorder->SetPatchSites(nullptr);

@@ -20,13 +20,14 @@ class Circuit:
     FileNotFoundError for a missing file, ValueError for one that holds no circuit. Where options of filters and record
     take a circuit_file, they also take a Circuit.
 
-    path: of the file, temporary for a circuit that was just found. nodes: by name, "embed", "head 0.1" or "mlp 0", also
+    path: of the file, temporary for a circuit that was just found. save, compare, and what takes a circuit_file read it
+    again, so it must stay as it is. nodes: by name, "embed", "head 0.1" or "mlp 0", also
     those at edges.
     """
 
     def __init__(self, source: PathLike) -> None:
         #: The file; a temporary one, as long as this object, for a circuit that was just found.
-        self.path = pathlib.Path(source)
+        self.path = pathlib.Path(source).resolve()
         self._folder: Any = None
         columns = self._columns(1)
         #: Names of the nodes, without the logits.
