@@ -156,13 +156,11 @@ void CircuitGraph::MakeLines(
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, Names::LinesLeftOut, static_cast<std::int64_t>(all - edges.size()));
   AddListed(fields, edges.size(), all, "edges");
-  AddSigns(
-    fields, std::string("A point is a head (layer.head), an MLP, the embedding or the logits.") +
-              (edges.empty()
-                  ? ""
-                  : " A line goes from a node up to one that reads what it writes. The wider and "
-                    "stronger a line, the more this connection changes the logit difference, up "
-                    "or down; the sign is in the table of edges."));
+  AddSigns(fields,
+    std::string("A point is a head (layer.head), an MLP, the embedding or the logits.") +
+      (edges.empty() ? ""
+                     : " A line goes up to what reads it; the wider, the more it changes the logit "
+                       "difference, up or down."));
   if (edges.empty())
   {
     return;
