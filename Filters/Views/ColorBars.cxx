@@ -127,7 +127,8 @@ std::size_t LettersOf(double number)
 }
 
 /// How the ends of a bar are written: integers without decimals; other numbers as its labels are,
-/// but from 100 on without the point with which these end.
+/// but from 100 on without the point with which these end. Spaces, which labels end with, hold the
+/// title off.
 std::string RangeFormat(vtkPVArrayInformation* array, const std::string& other)
 {
   if (array == nullptr)
@@ -140,11 +141,11 @@ std::string RangeFormat(vtkPVArrayInformation* array, const std::string& other)
   const bool isNew = other.find('{') != std::string::npos; // of std::format: ParaView 6.1
   if (!isReal)
   {
-    return isNew ? "{:<.10g}" : "%-.10g";
+    return isNew ? "{:<.10g}  " : "%-.10g  ";
   }
   if (std::max(std::abs(range[0]), std::abs(range[1])) >= ThreeDigits)
   {
-    return isNew ? "{:<.3g}" : "%-.3g";
+    return isNew ? "{:<.3g}  " : "%-.3g  ";
   }
   return other;
 }
@@ -174,6 +175,30 @@ double WidthOf(vtkSMProxy* bar)
   constexpr double Gaps = 16; // to the border, and between bar, numbers and title
   return Gaps + Number(bar, "ScalarBarThickness") + 2. * Number(bar, "TitleFontSize") +
          LetterWidth * static_cast<double>(letters) * Number(bar, "LabelFontSize");
+}
+
+/// The gray of the ground below a bar, black (0) or white (1), on which its texts are legible.
+double GroundOf(vtkSMProxy* bar)
+{
+  return InkOn(vtkSMPropertyHelper(bar, "LabelColor").GetDoubleArray().data());
+}
+
+/// Whether a legend has a color that is hardly seen on the ground.
+bool HasHiddenColor(vtkSMProxy* bar)
+{
+  constexpr double Contrast = 0.1;
+  const std::vector<double> colors =
+    Number(TableOf(bar), "IndexedLookup") != 0
+      ? vtkSMPropertyHelper(TableOf(bar), "IndexedColors").GetDoubleArray()
+      : std::vector<double>();
+  for (std::size_t i = 0; i + 2 < colors.size(); i += 3)
+  {
+    if (std::abs(Lightness(&colors[i]) - GroundOf(bar)) < Contrast)
+    {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// How high a bar is as a share of its view, whose height is given in pixels.
@@ -385,6 +410,14 @@ void FitBar(vtkSMProxy* bar, vtkSMViewProxy* view)
   for (const char* name : { "TitleFontSize", "LabelFontSize" })
   {
     vtkSMPropertyHelper(bar, name).Set(BarFontSize);
+  }
+  if (HasHiddenColor(bar))
+  {
+    // Swatches have no outlines.
+    const double gray = GroundOf(bar) == 1 ? 0.88 : 0.3;
+    const std::array<double, 4> ground = { gray, gray, gray, 1 };
+    vtkSMPropertyHelper(bar, "BackgroundColor").Set(ground.data(), 4);
+    vtkSMPropertyHelper(bar, "DrawBackground").Set(1);
   }
   bar->UpdateVTKObjects();
 }

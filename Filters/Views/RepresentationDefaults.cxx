@@ -194,7 +194,8 @@ private:
 };
 
 /// Titles a view with each change of its data and before each rendering, which may follow a change
-/// of names alone; and draws the title of a render view, but of a diagram, which draws its own.
+/// of names alone; and draws the title of a render view, whose points grow with letters, but of a
+/// diagram, which draws its own.
 class ViewObserver : public vtkCommand
 {
 public:
@@ -222,9 +223,11 @@ public:
     {
       diagram->SetRoomBesideTitle(this->Beside);
     }
-    else if (!this->Draws && rendered != nullptr && !this->TitleOf().empty())
+    else if (!this->Draws && rendered != nullptr &&
+             (AttentionAtlas::FirstShown(this->View) != nullptr || !this->TitleOf().empty()))
     {
       this->Draws = true;
+      AttentionAtlas::GrowWithLetters(rendered);
       this->Texts.Enter(rendered,
         [this]
         {

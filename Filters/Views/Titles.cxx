@@ -345,22 +345,6 @@ std::string NameOf(vtkSMProxy* source)
   return !name.empty() && isGiven ? name : source->GetXMLLabel();
 }
 
-/// The first representation of our data that a view shows, with its source; null if there is none.
-vtkSMProxy* FirstShown(vtkSMProxy* view)
-{
-  vtkSMPropertyHelper shown(view, "Representations");
-  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
-  {
-    vtkSMProxy* representation = shown.GetAsProxy(i);
-    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
-        Number(representation, "Visibility") != 0 && RepresentationHint(representation) != nullptr)
-    {
-      return representation;
-    }
-  }
-  return nullptr;
-}
-
 /// The array that colors a representation, in words; empty if `said` names it.
 std::string ArrayOf(vtkSMProxy* representation, const std::string& said)
 {
@@ -485,6 +469,21 @@ void SetText(vtkSMViewProxy* view, const char* property, const std::string& text
   }
 }
 
+}
+
+vtkSMProxy* FirstShown(vtkSMProxy* view)
+{
+  vtkSMPropertyHelper shown(view, "Representations");
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* representation = shown.GetAsProxy(i);
+    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
+        Number(representation, "Visibility") != 0 && RepresentationHint(representation) != nullptr)
+    {
+      return representation;
+    }
+  }
+  return nullptr;
 }
 
 std::string MakeTitle(vtkSMProxy* view)

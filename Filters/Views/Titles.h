@@ -13,6 +13,9 @@ namespace AttentionAtlas
 
 class ViewTexts;
 
+/// The first visible representation of our data in a view; null if there is none.
+vtkSMProxy* FirstShown(vtkSMProxy* view);
+
 /// What a view says of the first that it shows of our data: the source, those of its settings that
 /// decide what it shows, such as layer, head, quantity and sequence, then the model and how the
 /// text begins. Where a setting chooses by itself, as the last token does, it says what was chosen.

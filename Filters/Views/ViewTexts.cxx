@@ -1,11 +1,15 @@
 #include "ViewTexts.h"
 
+#include <vtkActor.h>
 #include <vtkCamera.h>
 #include <vtkCommand.h>
 #include <vtkCoordinate.h>
 #include <vtkMatrix4x4.h>
 #include <vtkNew.h>
+#include <vtkPVGridAxes3DActor.h>
 #include <vtkPVRenderView.h>
+#include <vtkPropCollection.h>
+#include <vtkProperty.h>
 #include <vtkRenderWindow.h>
 #include <vtkRenderer.h>
 #include <vtkStdString.h>
@@ -15,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace AttentionAtlas
@@ -38,6 +43,77 @@ void SetFont(vtkTextProperty* style, const std::string& font, int fontSize)
   }
 }
 
+/// Enlarges what is in a renderer while it renders.
+class Growth : public vtkCommand
+{
+public:
+  static Growth* New() { return new Growth; }
+  vtkTypeMacro(Growth, vtkCommand);
+
+  void Execute(vtkObject* caller, unsigned long event, void*) override
+  {
+    if (event == vtkCommand::StartEvent)
+    {
+      this->Enlarge(static_cast<vtkRenderer*>(caller));
+      return;
+    }
+    for (const auto& [property, sizes] : std::exchange(this->OfShapes, {}))
+    {
+      property->SetPointSize(sizes[0]);
+      property->SetLineWidth(sizes[1]);
+    }
+    for (const auto& [style, size] : std::exchange(this->OfTexts, {}))
+    {
+      style->SetFontSize(size);
+    }
+  }
+
+private:
+  void Enlarge(vtkRenderer* renderer)
+  {
+    vtkRenderWindow* window = renderer->GetRenderWindow();
+    const double scale = window->GetDPI() / PointsPerInch * window->GetTileScale()[0];
+    vtkCollectionSimpleIterator place;
+    vtkPropCollection* all = renderer->GetViewProps();
+    all->InitTraversal(place);
+    while (vtkProp* prop = scale != 1 ? all->GetNextProp(place) : nullptr)
+    {
+      auto* actor = vtkActor::SafeDownCast(prop);
+      if (actor != nullptr && this->OfShapes.count(actor->GetProperty()) == 0)
+      {
+        vtkProperty* property = actor->GetProperty();
+        const std::array<float, 2> sizes = { property->GetPointSize(), property->GetLineWidth() };
+        this->OfShapes[property] = sizes;
+        property->SetPointSize(static_cast<float>(scale * sizes[0]));
+        property->SetLineWidth(static_cast<float>(scale * sizes[1]));
+      }
+      auto* axes = vtkPVGridAxes3DActor::SafeDownCast(prop);
+      for (int axis = 0; axes != nullptr && axis < 3; ++axis)
+      {
+        for (vtkTextProperty* style :
+          { axes->GetTitleTextProperty(axis), axes->GetLabelTextProperty(axis) })
+        {
+          if (this->OfTexts.try_emplace(style, style->GetFontSize()).second)
+          {
+            style->SetFontSize(static_cast<int>(std::lround(scale * style->GetFontSize())));
+          }
+        }
+      }
+    }
+  }
+
+  std::map<vtkSmartPointer<vtkProperty>, std::array<float, 2>> OfShapes; ///< points and lines
+  std::map<vtkSmartPointer<vtkTextProperty>, int> OfTexts;
+};
+
+}
+
+void GrowWithLetters(vtkPVRenderView* view)
+{
+  vtkNew<Growth> growth; // kept alive by the renderer
+  // After all that chooses sizes.
+  view->GetRenderer()->AddObserver(vtkCommand::StartEvent, growth, -1);
+  view->GetRenderer()->AddObserver(vtkCommand::EndEvent, growth);
 }
 
 void ViewTexts::Enter(vtkPVRenderView* view, std::function<void()> place)
