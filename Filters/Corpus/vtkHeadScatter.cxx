@@ -225,7 +225,7 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
     {
       const double at = static_cast<double>(tick) / xAxis.steps;
       lines.Add({ { at, Axes }, { at, Axes - Tick } });
-      labels.Add(at - 0.02, Axes - 0.07, xAxis.TextAt(tick));
+      labels.AddBelow(at, Axes - Tick, xAxis.TextAt(tick));
     }
     for (int tick = 0; tick <= yAxis.steps; ++tick)
     {
@@ -233,7 +233,7 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
       lines.Add({ { Axes, at }, { Axes - Tick, at } });
       labels.AddToTheLeft(Axes - 2 * Tick, at, yAxis.TextAt(tick));
     }
-    labels.Add(0.35, Axes - 0.13, TitleOf(this->XColumn));
+    labels.AddBelow(0.5, Axes - 0.1, TitleOf(this->XColumn));
     labels.Add(Axes - 0.09, 1.05, TitleOf(this->YColumn));
   }
   else

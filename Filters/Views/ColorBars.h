@@ -31,8 +31,8 @@ void CompleteBar(vtkSMProxy* bar);
 /// a view whose background is not that of the color palette.
 void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view);
 
-/// Gives the texts of a bar of our data, and of any in a diagram, the size of other texts there, and
-/// a legend with a color like the background a gray ground.
+/// Gives the texts of a bar of our data, and of any in a diagram, the size of other texts there,
+/// and a legend with a color like the background a gray ground.
 void FitBar(vtkSMProxy* bar, vtkSMViewProxy* view);
 
 /// How much of the width of a view the bars in its upper right corner take, in points. 0: none.
