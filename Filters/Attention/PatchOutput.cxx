@@ -423,7 +423,7 @@ void ExplainMarks(const ShownPatches& shown, const std::vector<vtkPolyData*>& dr
   AddMarkLegend(LegendTitle(shown),
     { { KeyMark, "strongest key" }, { ChosenMark, "chosen patch" },
       { OtherMark, "of other patches" } },
-    drawn);
+    drawn, shown.grid.IsAmongWords()); // a legend of one color would go, with its title
 }
 
 PatchCanvas FindCanvas(const atlas::Recording& recording, const atlas::PatchGrid& grid,

@@ -611,8 +611,7 @@ TEST(PatchAttentionOfWords, ArrowsMarksAndMeans)
   EXPECT_THAT(patches.Links(2), ElementsAre(Link(1, 0)));
   EXPECT_THAT(patches.Cells("Mark", 2), ElementsAre(1)); // to a word
   EXPECT_THAT(patches.FieldTexts("MarkColor Legend", 1),
-    ElementsAre("0% of attention on words\n150 150 150 of other patches"))
-    << "the first token, a word, has none";
+    ElementsAre(testing::StartsWith("0% of attention on words\n")));
   patches->SetToken(1);
   EXPECT_THAT(patches.FieldTexts("MarkColor Legend", 1),
     ElementsAre(testing::StartsWith("100% of attention on words\n")));
