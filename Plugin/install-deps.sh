@@ -1,19 +1,21 @@
 #!/bin/sh
-# install-deps.sh [--all] [--peers]: installs the packages needed to build, test and run Attention Atlas
-# on Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis, and npm for
-# web pages) and for other releases of Debian (in-debian.sh); with --peers also the programs that the
-# preset benchmark compares with, as far as the release has them. The release's own ParaView decides
-# which Qt and which VTK are installed. It is quick if everything is already installed, and uses sudo
-# only if it does not run as root.
+# install-deps.sh [--all] [--peers] [--vtk]: installs the packages needed to build, test and run Attention
+# Atlas on Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis, and npm
+# for web pages) and for other releases of Debian (in-debian.sh); with --peers also the programs that the
+# preset benchmark compares with, as far as the release has them; with --vtk also VTK without ParaView for
+# the preset vtk, whose packages go to build/vtk-packages where they conflict with ParaView's. The release's
+# own ParaView decides which Qt and which VTK are installed. It is quick if everything is already installed,
+# and uses sudo only if it does not run as root.
 set -eu
 
-all="" peers=""
+all="" peers="" vtk=""
 for option in "$@"; do
   case "$option" in
     --all) all=yes ;;
     --peers) peers=yes ;;
+    --vtk) vtk=yes ;;
     *)
-      echo "usage: install-deps.sh [--all] [--peers]" >&2
+      echo "usage: install-deps.sh [--all] [--peers] [--vtk]" >&2
       exit 2
       ;;
   esac
@@ -37,7 +39,7 @@ fi
 
 packages="
   cmake ninja-build g++ pkgconf dpkg-dev file help2man
-  paraview paraview-dev python3-paraview python3-dev
+  paraview paraview-dev python3-paraview python3-dev python3-venv
   python3-pil python3-matplotlib python3-fonttools python3-pandas
   python3-markdown python3-pygments
   libopenmpi-dev openmpi-bin
@@ -85,15 +87,37 @@ if [ -n "$peers" ]; then
   done
 fi
 
+# VTK's packages, if they cannot be installed beside ParaView's: what the libraries need is installed, and the
+# packages are unpacked.
+case "$packages" in *libvtk9-dev*) vtk="" ;; esac
+if [ -n "$vtk" ]; then
+  [ -n "$updated" ] || apt-cache show libvtk9-dev >/dev/null 2>&1 || { $sudo apt-get update && updated=yes; }
+  vtk=$(apt-cache depends libvtk9-dev python3-vtk9 | sed -n 's/^ *Depends: \(libvtk9[.].*\)$/\1/p' | sort -u)
+  packages="$packages libtbb-dev $vtk"
+  vtk="$vtk libvtk9-dev python3-vtk9 vtk9"
+fi
+
 missing=""
 for package in $packages; do
   status=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
   [ "$status" = "install ok installed" ] || missing="$missing $package"
 done
-if [ -z "$missing" ]; then
-  exit 0
+if [ -n "$missing" ]; then
+  [ -n "$updated" ] || $sudo apt-get update
+  # shellcheck disable=SC2086 # the list is split into words
+  $sudo apt-get install -y --no-install-recommends $missing
 fi
 
-[ -n "$updated" ] || $sudo apt-get update
-# shellcheck disable=SC2086 # the list is split into words
-$sudo apt-get install -y --no-install-recommends $missing
+folder=$(dirname "$0")/../build/vtk-packages
+if [ -n "$vtk" ] && ! [ -f "$folder/ready" ]; then
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  cd "$folder"
+  # shellcheck disable=SC2086
+  apt-get -o APT::Sandbox::User=root download $vtk
+  for package in ./*.deb; do
+    dpkg -x "$package" .
+    rm "$package"
+  done
+  touch ready
+fi

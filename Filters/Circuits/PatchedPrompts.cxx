@@ -1,7 +1,10 @@
 #include "PatchedPrompts.h"
 
 #include "Base/Error.h"
+#include "Run/Interventions.h"
 #include "Text/Prompts.h"
+
+#include <utility>
 
 namespace AttentionAtlas
 {
@@ -33,6 +36,30 @@ EncodedPrompt ReadPatched(const OpenTransformer& model, const std::string& text,
   atlas::PromptFormat format, const char* name)
 {
   return EncodePatched(model, atlas::ReadPrompt(text, format, name), name);
+}
+
+void ReadPairs(const OpenTransformer& model, const std::array<std::string, 2>& texts,
+  atlas::PromptFormat format, atlas::TransformerInput& prompts, atlas::TransformerInput& sources)
+{
+  const std::vector<std::string> first = atlas::ReadPrompts(texts[0], format, "Prompt");
+  const std::vector<std::string> second = atlas::ReadPrompts(texts[1], format, "PatchFrom");
+  atlas::ThrowIf<atlas::OptionError>(first.size() != second.size(),
+    "PatchFrom: expected as many prompts as Prompt has, ", first.size(), ", found ", second.size(),
+    "; set PromptFormat to OneText if they have line breaks.");
+  for (std::size_t i = 0; i < first.size(); ++i)
+  {
+    EncodedPrompt prompt = EncodePatched(model, first[i], "Prompt");
+    EncodedPrompt source = EncodePatched(model, second[i], "PatchFrom");
+    atlas::RequireSameLength(prompt.labels, source.labels);
+    for (auto [all, one] : { std::pair(&prompts, &prompt), std::pair(&sources, &source) })
+    {
+      all->tokens.push_back(std::move(one->input.tokens.front()));
+      if (!one->input.segments.empty())
+      {
+        all->segments.push_back(std::move(one->input.segments.front()));
+      }
+    }
+  }
 }
 
 std::optional<std::int64_t> FindToken(

@@ -2,6 +2,7 @@
 
 #include "Recorder/EncodedPrompt.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,12 @@ atlas::EncodedPrompt EncodePatched(
 /// Likewise the one prompt that a property has.
 atlas::EncodedPrompt ReadPatched(const atlas::OpenTransformer& model, const std::string& text,
   atlas::PromptFormat format, const char* name);
+
+/// Likewise pairs of prompts, of which a property has those to run, Prompt, and one those to patch
+/// from, PatchFrom, in order. Throws atlas::OptionError, with the tokens, for a pair with different
+/// numbers of tokens, and for different numbers of prompts.
+void ReadPairs(const atlas::OpenTransformer& model, const std::array<std::string, 2>& texts,
+  atlas::PromptFormat format, atlas::TransformerInput& prompts, atlas::TransformerInput& sources);
 
 /// The token that a user names by text or id, if any.
 std::optional<std::int64_t> FindToken(

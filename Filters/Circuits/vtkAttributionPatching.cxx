@@ -3,30 +3,25 @@
 #include "ArrayNames.h"
 #include "Base/Error.h"
 #include "Base/Index.h"
+#include "Base/Joined.h"
+#include "CircuitGraph.h"
 #include "Circuits/AttributionPatching.h"
-#include "Circuits/HeadComposition.h"
+#include "Circuits/Circuit.h"
+#include "Circuits/CircuitCurves.h"
 #include "DataFormat.h"
-#include "Drawing/ColorLegend.h"
-#include "HeadGraph.h"
+#include "Files/MappedFile.h"
 #include "ListArrays.h"
 #include "ModelSizes.h"
 #include "PatchedPrompts.h"
-#include "RecordingRanges.h"
 #include "Run/GradientRun.h"
 #include "Run/Interventions.h"
-#include "Signs.h"
 #include "Task.h"
-#include "TitleFields.h"
 #include "TokenNames.h"
 #include "TransformerConversion.h"
 
-#include <vtkCellArray.h>
-#include <vtkCellData.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
-#include <vtkPoints.h>
 #include <vtkPolyData.h>
 
 #include <algorithm>
@@ -34,7 +29,9 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -45,15 +42,26 @@ namespace
 {
 
 using atlas::CircuitEdge;
-using atlas::CircuitNode;
-using atlas::CircuitNodeKind;
 using atlas::ToIndex;
 
-/// The name of what an edge reads by; 3: a stream.
-std::string InputName(atlas::EdgeInput input)
+/// The names of tokens, each once, at most three.
+std::string NamesOfTokens(const TokenNames& names, const std::vector<std::int64_t>& tokens)
 {
-  const auto i = static_cast<std::size_t>(input);
-  return i < atlas::CompositionKindNames.size() ? atlas::CompositionKindNames.at(i) : "Stream";
+  std::vector<std::int64_t> different;
+  for (const std::int64_t token : tokens)
+  {
+    if (std::find(different.begin(), different.end(), token) == different.end())
+    {
+      different.push_back(token);
+    }
+  }
+  constexpr std::size_t most = 3;
+  const std::size_t shown = std::min(most, different.size());
+  const std::vector<std::int64_t> first(
+    different.begin(), different.begin() + static_cast<std::ptrdiff_t>(shown));
+  return atlas::Joined(
+           first, [&](std::int64_t token) { return names.Of(static_cast<std::int32_t>(token)); }) +
+         (different.size() > most ? ", ..." : "");
 }
 
 /// Sizes of circuits: all up to 32 of them, else about as many, closer where circuits are small.
@@ -81,31 +89,23 @@ vtkStandardNewMacro(vtkAttributionPatching);
 struct vtkAttributionPatching::Result
 {
   atlas::Attribution found; ///< edges by falling magnitude
-  std::int64_t heads = 0;
-  double mlpHeight = 0; ///< of an MLP above the heads of its layer
-  atlas::LogitPair logits;
+  atlas::CircuitShape shape;
+  std::vector<std::int64_t> targets; ///< of each pair
+  std::vector<std::int64_t> againsts;
   std::string target;
   std::string against;
   double prompt = 0;
   double source = 0;
-  std::vector<double> exact; ///< of each node but the logits; empty: not asked for
+  std::vector<double> exact;      ///< of each node but the logits; empty: not asked for
+  std::vector<double> exactEdges; ///< of the first edges, of which NaN for the others
   std::vector<atlas::CircuitPoint> circuit;
+  std::optional<atlas::Circuit> file; ///< that of CircuitFile, with effects of its edges
 
-  std::string NodeName(std::int32_t node) const { return NameOf(this->found.nodes[node]); }
-  std::string EdgeName(const CircuitEdge& edge) const
-  {
-    return this->NodeName(edge.from) + " to " + this->NodeName(edge.to) +
-           (edge.input == atlas::EdgeInput::Stream ? "" : " (" + InputName(edge.input) + ")");
-  }
-
+  std::int64_t Nodes() const { return static_cast<std::int64_t>(this->found.nodes.size()) - 1; }
   void AddFields(vtkDataObject* output, const char* format) const;
-  void AddNodes(const std::vector<std::int64_t>& nodes, vtkFieldData* data) const;
-  void AddEdges(const std::vector<CircuitEdge>& edges, vtkFieldData* data) const;
-  void MakePoints(vtkPolyData* output) const;
-  void MakeLines(int top, vtkPolyData* output) const;
-  void MakeLabels(vtkPolyData* output) const;
   void MakeCircuit(vtkTable* output) const;
-  std::vector<std::int64_t> Nodes(bool withLogits) const;
+  std::vector<CircuitEdge> Shown(int top) const;
+  std::vector<std::int32_t> InCircuit(int top, const std::vector<CircuitEdge>& shown) const;
 };
 
 struct vtkAttributionPatching::Memory
@@ -118,131 +118,11 @@ void vtkAttributionPatching::Result::AddFields(vtkDataObject* output, const char
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, Names::Target, this->target);
   AddField(fields, Names::Against, this->against);
-  AddField(fields, Names::TargetTokenId, this->logits.target);
-  AddField(fields, Names::AgainstTokenId, this->logits.against);
+  ListArrays(this->targets, fields).Int(Names::TargetTokenId);
+  ListArrays(this->againsts, fields).Int(Names::AgainstTokenId);
   AddField(fields, Names::PromptLogitDifference, this->prompt);
   AddField(fields, Names::SourceLogitDifference, this->source);
   SetFormat(output, format);
-}
-
-std::vector<std::int64_t> vtkAttributionPatching::Result::Nodes(bool withLogits) const
-{
-  std::vector<std::int64_t> nodes(this->found.nodes.size() - (withLogits ? 0 : 1));
-  std::iota(nodes.begin(), nodes.end(), std::int64_t{ 0 });
-  return nodes;
-}
-
-void vtkAttributionPatching::Result::AddNodes(
-  const std::vector<std::int64_t>& nodes, vtkFieldData* data) const
-{
-  ListArrays(nodes, data)
-    .Text(Names::Node, [this](std::int64_t i) { return NameOf(this->found.nodes[i]); })
-    .Int(Names::Layer, [this](std::int64_t i) { return this->found.nodes[i].layer; })
-    .Int(Names::Head, [this](std::int64_t i) { return this->found.nodes[i].head; })
-    .Double(Names::Effect, [this](std::int64_t i) { return this->found.Effect(i); });
-}
-
-void vtkAttributionPatching::Result::AddEdges(
-  const std::vector<CircuitEdge>& edges, vtkFieldData* data) const
-{
-  const auto from = [this](const CircuitEdge& edge) { return this->found.nodes[edge.from]; };
-  const auto to = [this](const CircuitEdge& edge) { return this->found.nodes[edge.to]; };
-  ListArrays(edges, data)
-    .Text(Names::From, [&](const CircuitEdge& edge) { return NameOf(from(edge)); })
-    .Text(Names::To, [&](const CircuitEdge& edge) { return NameOf(to(edge)); })
-    .Text(Names::Input, [](const CircuitEdge& edge) { return InputName(edge.input); })
-    .Int(Names::FromLayer, [&](const CircuitEdge& edge) { return from(edge).layer; })
-    .Int(Names::FromHead, [&](const CircuitEdge& edge) { return from(edge).head; })
-    .Int(Names::ToLayer, [&](const CircuitEdge& edge) { return to(edge).layer; })
-    .Int(Names::ToHead, [&](const CircuitEdge& edge) { return to(edge).head; })
-    .Double(Names::Effect, &CircuitEdge::effect);
-}
-
-/// Heads at (head, layer), as Head Composition has them, and the others around them. An MLP that
-/// reads the heads of its layer is above them, so that lines from them do not cover each other.
-void vtkAttributionPatching::Result::MakePoints(vtkPolyData* output) const
-{
-  const double middle = static_cast<double>(this->heads - 1) / 2;
-  vtkNew<vtkPoints> points;
-  for (const CircuitNode& node : this->found.nodes)
-  {
-    const double across = node.kind == CircuitNodeKind::Head  ? node.head
-                          : node.kind == CircuitNodeKind::Mlp ? static_cast<double>(this->heads)
-                                                              : middle;
-    const double above = node.kind == CircuitNodeKind::Mlp ? this->mlpHeight : 0;
-    points->InsertNextPoint(across, node.layer + above, 0);
-  }
-  output->SetPoints(points);
-  this->AddNodes(this->Nodes(true), output->GetPointData());
-}
-
-void vtkAttributionPatching::Result::MakeLines(int top, vtkPolyData* output) const
-{
-  const std::vector<CircuitEdge>& all = this->found.edges;
-  const std::size_t shown = top > 0 ? std::min(all.size(), ToIndex(top)) : all.size();
-  const std::vector<CircuitEdge> edges(all.rend() - static_cast<std::ptrdiff_t>(shown), all.rend());
-  vtkNew<vtkCellArray> cells;
-  for (const CircuitEdge& edge : edges)
-  {
-    cells->InsertNextCell({ edge.from, edge.to });
-  }
-  output->SetLines(cells);
-  vtkCellData* data = output->GetCellData();
-  this->AddEdges(edges, data);
-  const auto opacity = [&](const CircuitEdge& edge)
-  {
-    return LineOpacity(
-      std::abs(edge.effect), std::abs(edges.front().effect), std::abs(edges.back().effect));
-  };
-  ListArrays(edges, data)
-    .Int(Names::Layer, [this](const CircuitEdge& edge) { return this->found.nodes[edge.to].layer; })
-    .Int(Names::Head, [this](const CircuitEdge& edge) { return this->found.nodes[edge.to].head; })
-    .Text(Names::HeadName, [this](const CircuitEdge& edge) { return this->EdgeName(edge); })
-    .Float(Names::Opacity, opacity)
-    .Tuples(Names::CompositionColor,
-      [&](const CircuitEdge& edge)
-      {
-        const atlas::Rgb color = atlas::ClassColor(static_cast<int>(edge.input));
-        const auto alpha = static_cast<unsigned char>(std::lround(255 * opacity(edge)));
-        return std::array<unsigned char, 4>{ color[0], color[1], color[2], alpha };
-      });
-  vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, Names::LinesLeftOut, static_cast<std::int64_t>(all.size() - shown));
-  AddListed(fields, shown, all.size(), "edges");
-  AddSigns(
-    fields, std::string("A point is a head (layer.head), an MLP, the embedding or the logits.") +
-              (edges.empty()
-                  ? ""
-                  : " A line goes from a node up to one that reads what it writes. The wider and "
-                    "stronger a line, the more this connection changes the logit difference, up "
-                    "or down; the sign is in the table of edges."));
-  if (edges.empty())
-  {
-    return;
-  }
-  atlas::ColorLegend legend("Read by");
-  const std::array<const char*, 4> meanings = { "queries", "keys", "values",
-    "an MLP or the logits" };
-  for (std::size_t i = 0; i < meanings.size(); ++i)
-  {
-    legend.Add(atlas::ClassColor(static_cast<int>(i)), meanings.at(i));
-  }
-  AddField(fields, Names::CompositionColorLegend, legend.Text());
-}
-
-void vtkAttributionPatching::Result::MakeLabels(vtkPolyData* output) const
-{
-  std::vector<std::string> names;
-  std::vector<int> sides;
-  for (const CircuitNode& node : this->found.nodes)
-  {
-    names.push_back(
-      node.kind == CircuitNodeKind::Head ? HeadNameOf(node.layer, node.head) : NameOf(node));
-    sides.push_back(node.kind == CircuitNodeKind::Embedding ? BelowSide
-                    : node.kind == CircuitNodeKind::Logits  ? AboveSide
-                                                            : UpperRightSide);
-  }
-  LabelPoints(names, sides, output);
 }
 
 void vtkAttributionPatching::Result::MakeCircuit(vtkTable* output) const
@@ -253,7 +133,46 @@ void vtkAttributionPatching::Result::MakeCircuit(vtkTable* output) const
     .Int(Names::CircuitSize, &atlas::CircuitPoint::size)
     .Double(Names::Faithfulness, [&](const atlas::CircuitPoint& point) { return part(point.kept); })
     .Double(
-      Names::WithoutCircuit, [&](const atlas::CircuitPoint& point) { return part(point.removed); });
+      Names::WithoutCircuit, [&](const atlas::CircuitPoint& point) { return part(point.removed); })
+    .Double(Names::Incompleteness,
+      [&](const atlas::CircuitPoint& point) { return point.incomplete / std::abs(whole); });
+}
+
+/// The edges that have lines, by falling magnitude: those of the file, or the strongest.
+std::vector<CircuitEdge> vtkAttributionPatching::Result::Shown(int top) const
+{
+  std::vector<CircuitEdge> edges = this->file ? this->file->edges : this->found.edges;
+  atlas::SortByMagnitude(edges);
+  if (!this->file && top > 0 && edges.size() > ToIndex(top))
+  {
+    edges.resize(top);
+  }
+  return edges;
+}
+
+/// The nodes of the circuit: those of the file, those at lines or, without edges, the strongest.
+std::vector<std::int32_t> vtkAttributionPatching::Result::InCircuit(
+  int top, const std::vector<CircuitEdge>& shown) const
+{
+  if (this->file)
+  {
+    return this->file->nodes;
+  }
+  if (!this->found.edges.empty())
+  {
+    return atlas::MakeCircuit(this->shape, {}, shown).nodes;
+  }
+  std::vector<std::int32_t> nodes(this->Nodes());
+  std::iota(nodes.begin(), nodes.end(), 0);
+  const auto rank = [this](std::int32_t i)
+  { return std::pair(-std::abs(this->found.Effect(i)), i); };
+  std::sort(
+    nodes.begin(), nodes.end(), [&](std::int32_t a, std::int32_t b) { return rank(a) < rank(b); });
+  if (top > 0 && nodes.size() > ToIndex(top))
+  {
+    nodes.resize(top);
+  }
+  return nodes;
 }
 
 vtkAttributionPatching::vtkAttributionPatching()
@@ -266,58 +185,76 @@ vtkAttributionPatching::vtkAttributionPatching()
 }
 
 vtkAttributionPatching::Result vtkAttributionPatching::Compute(
-  vtkMultiBlockDataSet* input, const Task& task) const
+  vtkMultiBlockDataSet* input, const std::string& file, const Task& task) const
 {
   const auto open = ToTransformer(input);
   const atlas::Transformer& model = open->GetModel();
   atlas::CheckGradients(model);
-  if (this->Circuit == EDGES)
+  Result result;
+  result.shape = model.GetConfig();
+  if (this->Circuit == FROM_FILE)
+  {
+    result.file = atlas::ParseCircuit(file, this->CircuitFile);
+    atlas::CheckCircuit(*result.file, model.GetConfig(), this->CircuitFile);
+  }
+  const bool ofEdges = this->Circuit == EDGES || (result.file && !result.file->edges.empty());
+  if (ofEdges)
   {
     atlas::CheckEdgeCircuits(model.GetConfig());
   }
-  const bool edges = this->Edges || this->Circuit == EDGES;
+  if (this->ExactEdges > 0)
+  {
+    atlas::CheckEdgeCircuits(model.GetConfig(), "ExactEdges");
+  }
+  const bool edges = this->Edges || ofEdges || this->ExactEdges > 0;
   const auto format = static_cast<atlas::PromptFormat>(this->PromptFormat);
-  const atlas::EncodedPrompt prompt = ReadPatched(*open, this->Prompt, format, "Prompt");
-  const atlas::EncodedPrompt source = ReadPatched(*open, this->PatchFrom, format, "PatchFrom");
-  atlas::RequireSameLength(prompt.labels, source.labels);
+  atlas::TransformerInput prompt;
+  atlas::TransformerInput source;
+  ReadPairs(*open, { this->Prompt, this->PatchFrom }, format, prompt, source);
   atlas::AttributionOptions options;
   options.target = FindToken(*open, this->Target, "Target");
   options.against = FindToken(*open, this->Against, "Against");
   options.position = this->Position;
   options.steps = this->Steps;
   options.threads = ThreadLimit();
-  atlas::CheckAttribution(model, prompt.input, source.input, options);
+  atlas::CheckAttribution(model, prompt, source, options);
   RequireMemory(atlas::AttributionMemory(
-                  model, static_cast<std::int64_t>(prompt.labels.size()), edges, options.threads),
-    "the runs and their gradients", "give shorter prompts.");
+                  model, atlas::SequenceLengths(model.GetConfig(), prompt), edges, options.threads),
+    "the runs and their gradients", "give fewer or shorter prompts.");
   const std::size_t nodes = atlas::CircuitNodes(model.GetConfig()).size() - 1;
   const std::vector<std::int64_t> sizes =
-    this->Circuit == NO_CIRCUIT
-      ? std::vector<std::int64_t>()
+    this->Circuit == NO_CIRCUIT ? std::vector<std::int64_t>()
+    : this->Circuit == FROM_FILE
+      ? std::vector<std::int64_t>(1)
       : SizesOf(this->Circuit == NODES ? static_cast<std::int64_t>(nodes)
                                        : atlas::CircuitEdgeCount(model.GetConfig()));
   // About how many runs each part takes as long as.
   const double gradients = 2 + (edges ? 5. : 3.) * this->Steps;
-  const double exact = gradients + (this->Exact ? static_cast<double>(nodes) : 0);
-  const double all = exact + 2 * static_cast<double>(sizes.size());
+  const auto exactEdges =
+    std::min<std::int64_t>(this->ExactEdges, atlas::CircuitEdgeCount(model.GetConfig()));
+  const double ofNodes = gradients + (this->Exact ? static_cast<double>(nodes) : 0);
+  const double exact = ofNodes + static_cast<double>(exactEdges);
+  const double all = exact + 4 * static_cast<double>(sizes.size());
   const atlas::Progress& progress = task.Progress();
   options.progress = progress.Part(0., 2., all);
-  const atlas::AttributionPatching patching(model, prompt.input, source.input, options);
+  const atlas::AttributionPatching patching(model, prompt, source, options);
   if (this->Circuit != NO_CIRCUIT)
   {
     atlas::CheckDifferentMeasures(patching);
   }
-  Result result;
   result.found = patching.Attribute(edges, progress.Part(2., gradients, all));
-  result.heads = model.GetConfig().heads;
-  result.mlpHeight = model.GetConfig().order == atlas::SublayerOrder::Sequential ? 0.5 : 0;
-  result.logits = patching.GetLogits();
   const TokenNames names(open);
-  result.target = names.Of(static_cast<std::int32_t>(result.logits.target));
-  result.against = names.Of(static_cast<std::int32_t>(result.logits.against));
+  for (std::size_t i = 0; i < prompt.tokens.size(); ++i)
+  {
+    const atlas::LogitPair& logits = patching.GetLogits(i);
+    result.targets.push_back(logits.target);
+    result.againsts.push_back(logits.against);
+  }
+  result.target = NamesOfTokens(names, result.targets);
+  result.against = NamesOfTokens(names, result.againsts);
   result.prompt = patching.Clean();
   result.source = patching.Corrupted();
-  const atlas::Progress ofExact = progress.Part(gradients, exact, all);
+  const atlas::Progress ofExact = progress.Part(gradients, ofNodes, all);
   for (std::size_t i = 0; this->Exact && i < nodes; ++i)
   {
     std::vector<bool> patched(nodes);
@@ -325,14 +262,40 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
     result.exact.push_back(
       patching.WithPatched(patched, ofExact.Part(i, i + 1, nodes)) - result.prompt);
   }
-  if (this->Circuit != NO_CIRCUIT)
+  std::vector<CircuitEdge> strongest = result.found.edges;
+  atlas::SortByMagnitude(strongest);
+  const atlas::Progress ofExactEdges = progress.Part(ofNodes, exact, all);
+  for (std::int64_t i = 0; i < exactEdges; ++i)
   {
-    const atlas::Progress ofCircuits = progress.Part(exact, all, all);
-    result.circuit = this->Circuit == NODES
-                       ? atlas::NodeCircuits(patching, result.found, sizes, ofCircuits)
-                       : atlas::EdgeCircuits(patching, result.found, sizes, ofCircuits);
+    result.exactEdges.push_back(patching.WithPatchedEdge(strongest[i]) - result.prompt);
+    ofExactEdges(i + 1, exactEdges);
   }
-  atlas::SortByMagnitude(result.found.edges);
+  if (exactEdges > 0)
+  {
+    result.exactEdges.resize(strongest.size(), std::nan(""));
+  }
+  const atlas::Progress ofCircuits = progress.Part(exact, all, all);
+  if (result.file)
+  {
+    result.circuit = { atlas::MeasureCircuit(patching, result.found, *result.file, ofCircuits) };
+  }
+  else if (this->Circuit == NODES)
+  {
+    result.circuit = atlas::NodeCircuits(patching, result.found, sizes, ofCircuits);
+  }
+  else if (this->Circuit == EDGES)
+  {
+    result.circuit = atlas::EdgeCircuits(patching, result.found, sizes, ofCircuits);
+  }
+  if (result.file) // with the effects for these prompts
+  {
+    std::vector<CircuitEdge> found;
+    std::set_intersection(result.found.edges.begin(), result.found.edges.end(),
+      result.file->edges.begin(), result.file->edges.end(), std::back_inserter(found),
+      atlas::IsBefore);
+    result.file->edges = std::move(found);
+  }
+  result.found.edges = std::move(strongest);
   return result;
 }
 
@@ -343,26 +306,47 @@ void vtkAttributionPatching::Execute(Task& task)
   {
     return;
   }
-  const auto texts = std::hash<std::string>()(
-    this->Prompt + '\0' + this->PatchFrom + '\0' + this->Target + '\0' + this->Against);
+  std::string file;
+  if (this->Circuit == FROM_FILE)
+  {
+    atlas::ThrowIf<atlas::OptionError>(
+      this->CircuitFile.empty(), "CircuitFile: expected the file of a circuit, found none.");
+    task.Reads(this->CircuitFile.c_str());
+    file = atlas::ReadFile(this->CircuitFile);
+  }
+  const auto texts =
+    std::hash<std::string>()(this->Prompt + '\0' + this->PatchFrom + '\0' + this->Target + '\0' +
+                             this->Against + '\0' + this->CircuitFile + '\0' + file);
   const Result& result = this->Kept->result.Get(task,
     MakeKey(TimeOf(input), texts, this->PromptFormat, this->Position, this->Steps, this->Exact,
-      this->Circuit, this->Edges),
-    [&] { return this->Compute(input, task); });
+      this->Circuit, this->Edges, this->ExactEdges),
+    [&] { return this->Compute(input, file, task); });
   auto* graph = task.Output<vtkPolyData>(0);
   auto* nodes = task.Output<vtkTable>(1);
   auto* edges = task.Output<vtkTable>(2);
   auto* labels = task.Output<vtkPolyData>(3);
-  result.MakePoints(graph);
+  const CircuitGraph drawing(result.shape);
+  const std::vector<CircuitEdge> shown = result.Shown(this->Top);
+  std::vector<std::int32_t> all(result.found.nodes.size());
+  std::iota(all.begin(), all.end(), 0);
+  const auto effect = [&](std::int32_t i) { return result.found.Effect(i); };
+  drawing.MakePoints(result.InCircuit(this->Top, shown), graph);
+  ListArrays(all, graph->GetPointData()).Double(Names::Effect, effect);
   labels->ShallowCopy(graph);
-  result.MakeLabels(labels);
-  result.MakeLines(this->Top, graph);
-  result.AddNodes(result.Nodes(false), nodes->GetRowData());
+  drawing.MakeLabels(labels);
+  drawing.MakeLines(shown, result.found.edges.size(), graph);
+  all.pop_back(); // the logits
+  drawing.AddNodes(all, nodes->GetRowData());
+  ListArrays(all, nodes->GetRowData()).Double(Names::Effect, effect);
   if (!result.exact.empty())
   {
     ListArrays(result.exact, nodes->GetRowData()).Double(Names::ExactEffect);
   }
-  result.AddEdges(result.found.edges, edges->GetRowData());
+  drawing.AddEdges(result.found.edges, edges->GetRowData());
+  if (!result.exactEdges.empty())
+  {
+    ListArrays(result.exactEdges, edges->GetRowData()).Double(Names::ExactEffect);
+  }
   if (!result.circuit.empty())
   {
     result.MakeCircuit(task.Output<vtkTable>(4));

@@ -9,6 +9,7 @@
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "Text/ScreenText.h"
+#include "TokenNames.h"
 #include "TransformerConversion.h"
 
 #include <vtkImageData.h>

@@ -282,13 +282,18 @@ inline constexpr const char* TargetTokenId = "Target TokenId";
 inline constexpr const char* PromptLogitDifference = "Prompt Logit Difference";
 inline constexpr const char* SourceLogitDifference = "Source Logit Difference";
 
-// AttributionPatching, in addition, with From and To: columns, and arrays of points and lines
+// AttributionPatching and CircuitReader, in addition, with From and To: columns, arrays of points
+// and lines, and field data
 inline constexpr const char* Node = "Node";
+inline constexpr const char* InCircuit = "In Circuit";
+inline constexpr const char* In = "In";       ///< which of two circuits: both, file or other
+inline constexpr const char* Mlps = "MLPs";   ///< none, after heads or beside heads
 inline constexpr const char* Input = "Input"; ///< Q, K, V or Stream
 inline constexpr const char* ExactEffect = "Exact Effect";
 inline constexpr const char* CircuitSize = "Size";
 inline constexpr const char* Faithfulness = "Faithfulness";
 inline constexpr const char* WithoutCircuit = "Without Circuit";
+inline constexpr const char* Incompleteness = "Incompleteness";
 
 // HeadSpectra, in addition to Copying: columns, followed by their number, and arrays of heads and
 // eigenvalues

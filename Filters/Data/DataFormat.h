@@ -101,6 +101,10 @@ inline constexpr const char* AttributionPatchingLabels =
   "attention-atlas.attribution-patching.labels";
 inline constexpr const char* AttributionPatchingCircuit =
   "attention-atlas.attribution-patching.circuit";
+inline constexpr const char* Circuit = "attention-atlas.circuit.graph";
+inline constexpr const char* CircuitNodes = "attention-atlas.circuit.nodes";
+inline constexpr const char* CircuitEdges = "attention-atlas.circuit.edges";
+inline constexpr const char* CircuitLabels = "attention-atlas.circuit.labels";
 inline constexpr const char* LogitAttribution = "attention-atlas.logit-attribution.terms";
 inline constexpr const char* LogitAttributionImage = "attention-atlas.logit-attribution.image";
 inline constexpr const char* LogitLens = "attention-atlas.logit-lens.image";

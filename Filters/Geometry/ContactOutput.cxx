@@ -17,6 +17,7 @@
 #include <vtkDataSet.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
+#include <vtkMath.h>
 #include <vtkNew.h>
 #include <vtkPointData.h>
 #include <vtkPoints.h>
@@ -24,7 +25,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <numeric>
 
 namespace AttentionAtlas
 {
@@ -50,7 +54,7 @@ Array* StructureArray(vtkDataSet* structure, const char* name)
 
 }
 
-std::vector<atlas::ResidueAtom> ResidueAtomsOf(vtkDataSet* structure)
+std::vector<atlas::ResidueAtom> ResidueAtomsOf(vtkDataSet* structure, const std::string& sites)
 {
   namespace Arrays = StructureArrays;
   std::vector<atlas::ResidueAtom> atoms;
@@ -64,6 +68,10 @@ std::vector<atlas::ResidueAtom> ResidueAtomsOf(vtkDataSet* structure)
   auto* places = StructureArray<vtkDataArray>(structure, Arrays::Sequence);
   auto* models = StructureArray<vtkDataArray>(structure, Arrays::Model);
   vtkDataArray* tokens = structure->GetPointData()->GetArray(Names::BoundToken);
+  vtkDataArray* marks =
+    sites.empty() ? nullptr : structure->GetPointData()->GetArray(sites.c_str());
+  atlas::ThrowIf<atlas::OptionError>(!sites.empty() && marks == nullptr,
+    "SiteArray: expected a point array of numbers of the structure, found '", sites, "'.");
   const auto numberOf = [](vtkDataArray* array, vtkIdType i)
   { return static_cast<std::int32_t>(array->GetComponent(i, 0)); };
   for (vtkIdType i = 0; i < structure->GetNumberOfPoints(); ++i)
@@ -71,7 +79,9 @@ std::vector<atlas::ResidueAtom> ResidueAtomsOf(vtkDataSet* structure)
     const std::string& name = atomNames->GetValue(i);
     atlas::ResidueAtom atom;
     atom.place = numberOf(places, i);
-    if (atom.place < 1 || (name != "CA" && name != "CB"))
+    atom.isSite = marks != nullptr && std::abs(marks->GetComponent(i, 0)) > 0;
+    atom.isOther = name != "CA" && name != "CB";
+    if (atom.place < 1 || (atom.isOther && !atom.isSite))
     {
       continue;
     }
@@ -166,11 +176,19 @@ void ContactResult::AddPairs(const std::vector<Pair>& pairs, vtkFieldData* data)
 
 void ContactResult::AddFields(vtkFieldData* fields) const
 {
-  if (this->placed)
+  if (this->placed || !this->sites.empty())
   {
     AddField(fields, Protein::Residues, this->residues.size());
+  }
+  if (this->placed)
+  {
     AddField(fields, Protein::ResolvedResidues, this->placed->resolved);
     AddField(fields, Protein::SequenceIdentity, this->placed->Identity());
+  }
+  if (!this->sites.empty())
+  {
+    AddField(
+      fields, Protein::SiteResidues, std::count(this->sites.begin(), this->sites.end(), true));
   }
 }
 
@@ -205,30 +223,123 @@ void ContactResult::MakePairs(const std::vector<Pair>& pairs, vtkTable* table) c
   SetFormat(table, Protein::PairsFormat);
 }
 
-void ContactResult::MakeHeads(vtkTable* table) const
+/// What is known of the recorded heads.
+std::vector<ContactResult::HeadColumn> ContactResult::HeadColumns() const
 {
   using atlas::HeadContacts;
-  const std::vector<HeadContacts>& heads = this->evidence.heads;
-  const ListArrays arrays(heads, table->GetRowData());
-  arrays.Int(Names::Layer, [](const HeadContacts& head) { return head.place.layer; })
-    .Int(Names::Head, [](const HeadContacts& head) { return head.place.head; });
+  std::vector<HeadColumn> columns;
+  const auto add = [&](const std::string& name, const auto& valueOf)
+  {
+    columns.push_back({ name, {} });
+    std::transform(this->evidence.heads.begin(), this->evidence.heads.end(),
+      std::back_inserter(columns.back().values), valueOf);
+  };
   if (this->predictor)
   {
-    AddColumn<vtkDoubleArray>(table, Protein::ContactWeight, this->predictor->weights);
+    columns.push_back({ Protein::ContactWeight, this->predictor->weights });
   }
   if (this->contacts)
   {
-    arrays.Int(Protein::AttendedPairs, &HeadContacts::attended)
-      .Double(Protein::ContactShare, &HeadContacts::ContactShare)
-      .Double(Protein::AttentionShare, &HeadContacts::AttentionShare);
+    add(Protein::AttendedPairs,
+      [](const HeadContacts& head) { return static_cast<double>(head.contacts.attended); });
+    columns.back().isCount = true;
+    add(Protein::ContactShare, [](const HeadContacts& head) { return head.contacts.OfPairs(); });
+    add(Protein::AttentionShare,
+      [](const HeadContacts& head) { return head.contacts.OfAttention(); });
     for (std::size_t d = 0; d < atlas::PrecisionDivisors.size(); ++d)
     {
-      arrays.Double(std::string(Protein::Precision) + " " + atlas::PrecisionNames.at(d),
+      add(std::string(Protein::Precision) + " " + atlas::PrecisionNames.at(d),
         [d](const HeadContacts& head) { return head.precision.at(d).Share(); });
+    }
+  }
+  if (!this->sites.empty())
+  {
+    add(Protein::SiteShare, [](const HeadContacts& head) { return head.sites.OfPairs(); });
+    add(Protein::SiteAttentionShare,
+      [](const HeadContacts& head) { return head.sites.OfAttention(); });
+  }
+  return columns;
+}
+
+void ContactResult::MakeHeads(vtkTable* table) const
+{
+  using atlas::HeadContacts;
+  ListArrays(this->evidence.heads, table->GetRowData())
+    .Int(Names::Layer, [](const HeadContacts& head) { return head.place.layer; })
+    .Int(Names::Head, [](const HeadContacts& head) { return head.place.head; });
+  for (const HeadColumn& column : this->HeadColumns())
+  {
+    if (column.isCount)
+    {
+      ListArrays(column.values, table->GetRowData())
+        .Int(column.name, [](double count) { return static_cast<int>(count); });
+    }
+    else
+    {
+      AddColumn<vtkDoubleArray>(table, column.name, column.values);
     }
   }
   this->AddFields(table->GetFieldData());
   SetFormat(table, Protein::HeadsFormat);
+}
+
+/// Makes the part of the map of layers by heads that is asked for.
+void ContactResult::MakeHeadMap(vtkInformation* info) const
+{
+  std::map<std::int32_t, std::int64_t> rows; // of layers
+  std::int64_t columns = 0;
+  for (const atlas::HeadContacts& head : this->evidence.heads)
+  {
+    rows.emplace(head.place.layer, 0);
+    columns = std::max<std::int64_t>(columns, head.place.head + 1);
+  }
+  std::vector<std::int32_t> layers;
+  for (auto& [layer, row] : rows)
+  {
+    row = static_cast<std::int64_t>(layers.size());
+    layers.push_back(layer);
+  }
+  constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> heads(layers.size() * columns, none);
+  for (std::size_t h = 0; h < this->evidence.heads.size(); ++h)
+  {
+    const atlas::HeadPlace& place = this->evidence.heads[h].place;
+    heads[rows[place.layer] * columns + place.head] = h;
+  }
+  const std::vector<std::size_t> shown =
+    BeginImage(info, columns, static_cast<std::int64_t>(layers.size()));
+  auto* image = vtkImageData::GetData(info);
+  vtkPointData* data = image->GetPointData();
+  ListArrays(shown, data)
+    .Int(Names::Layer, [&](std::size_t point) { return layers[point / columns]; })
+    .Int(Names::Head, [&](std::size_t point) { return point % columns; });
+  for (const HeadColumn& column : this->HeadColumns())
+  {
+    data->AddArray(MakeArray<vtkDoubleArray>(column.name, shown,
+      [&](std::size_t point)
+      {
+        return heads[point] == none ? std::numeric_limits<double>::quiet_NaN()
+                                    : column.values[heads[point]];
+      }));
+  }
+  for (const char* name :
+    { Protein::ContactWeight, Protein::SiteAttentionShare, Protein::AttentionShare })
+  {
+    if (data->HasArray(name) != 0) // the last counts
+    {
+      data->SetActiveScalars(name);
+    }
+  }
+  vtkFieldData* fields = image->GetFieldData();
+  std::vector<std::int64_t> numbers(columns);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const auto nameOf = [](std::int64_t number) { return std::to_string(number); };
+  ListArrays(numbers, fields).Text(Names::KeyToken, nameOf);
+  ListArrays(layers, fields).Text(Names::QueryToken, nameOf);
+  AddField(fields, Names::QueryTitle, Names::Layer);
+  AddField(fields, Names::KeyTitle, Names::Head);
+  this->AddFields(fields);
+  SetFormat(image, Protein::HeadMapFormat);
 }
 
 void ContactResult::MakePrecision(vtkTable* table) const
@@ -269,14 +380,84 @@ void ContactResult::MakePrecision(vtkTable* table) const
   SetFormat(table, Protein::PrecisionFormat);
 }
 
-void ContactResult::MakeLines(const std::vector<Pair>& pairs, vtkPolyData* output) const
+namespace
+{
+
+using Place = std::array<double, 3>;
+
+/// The points of a line between two atoms whose middle is moved away from the center of the
+/// structure, by this part of its length: a parabola, or two points.
+std::vector<Place> BentLine(const Place& from, const Place& to, const Place& center, double bend)
+{
+  if (!(bend > 0))
+  {
+    return { from, to };
+  }
+  Place along;
+  Place outward;
+  for (int axis = 0; axis < 3; ++axis)
+  {
+    along[axis] = to[axis] - from[axis];
+    outward[axis] = (from[axis] + to[axis]) / 2 - center[axis];
+  }
+  const double length = vtkMath::Norm(along.data());
+  if (!(length > 0))
+  {
+    return { from, to };
+  }
+  const double part = vtkMath::Dot(outward.data(), along.data()) / length / length;
+  for (int axis = 0; axis < 3; ++axis)
+  {
+    outward[axis] -= part * along[axis];
+  }
+  if (vtkMath::Normalize(outward.data()) <= 1e-6 * length) // through the center: any side
+  {
+    Place other;
+    vtkMath::Perpendiculars(along.data(), outward.data(), other.data(), 0);
+  }
+  constexpr int segments = 16;
+  std::vector<Place> points(segments + 1);
+  for (int i = 0; i <= segments; ++i)
+  {
+    const double t = static_cast<double>(i) / segments;
+    for (int axis = 0; axis < 3; ++axis)
+    {
+      points[i][axis] =
+        from[axis] + t * along[axis] + 4 * t * (1 - t) * bend * length * outward[axis];
+    }
+  }
+  return points;
+}
+
+/// The mean of the places that are known.
+Place CenterOf(const std::vector<Place>& places)
+{
+  Place center = { 0, 0, 0 };
+  double count = 0;
+  for (const Place& place : places)
+  {
+    if (!std::isnan(place[0]))
+    {
+      ++count;
+      vtkMath::Add(center.data(), place.data(), center.data());
+    }
+  }
+  vtkMath::MultiplyScalar(center.data(), 1 / std::max(count, 1.0));
+  return center;
+}
+
+}
+
+void ContactResult::MakeLines(
+  const std::vector<Pair>& pairs, double bend, vtkPolyData* output) const
 {
   if (!this->contacts || !this->placed)
   {
     return;
   }
   const atlas::TrueContacts& known = *this->contacts;
-  const std::vector<std::array<double, 3>>& places = this->placed->places;
+  const std::vector<Place>& places = this->placed->places;
+  const Place center = CenterOf(places);
   vtkNew<vtkPoints> points;
   points->SetDataTypeToDouble();
   vtkNew<vtkCellArray> lines;
@@ -285,9 +466,13 @@ void ContactResult::MakeLines(const std::vector<Pair>& pairs, vtkPolyData* outpu
   {
     if (known.IsKnown(pair.first, pair.second))
     {
-      const vtkIdType from = points->InsertNextPoint(places[pair.first].data());
-      const vtkIdType to = points->InsertNextPoint(places[pair.second].data());
-      lines->InsertNextCell({ from, to });
+      lines->InsertNextCell(0);
+      int count = 0;
+      for (const Place& place : BentLine(places[pair.first], places[pair.second], center, bend))
+      {
+        lines->InsertCellPoint(points->InsertNextPoint(place.data()));
+        lines->UpdateCellCount(++count);
+      }
       drawn.push_back(pair);
     }
   }

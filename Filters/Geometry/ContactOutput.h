@@ -21,9 +21,10 @@ namespace AttentionAtlas
 {
 
 /// The atoms C-alpha and C-beta of a dataset of vtkMmcifReader, with their tokens if it is bound;
-/// none of null or of a dataset without points, in the order of its points. Throws
-/// atlas::OptionError for other datasets.
-std::vector<atlas::ResidueAtom> ResidueAtomsOf(vtkDataSet* structure);
+/// none of null or of a dataset without points, in the order of its points; with `sites`, a point
+/// array that is not 0 at atoms of sites, also these. Throws atlas::OptionError for other datasets
+/// and arrays.
+std::vector<atlas::ResidueAtom> ResidueAtomsOf(vtkDataSet* structure, const std::string& sites);
 
 /// What vtkContactMap has found.
 struct ContactResult
@@ -35,6 +36,7 @@ struct ContactResult
   std::optional<atlas::ContactHead> predictor;
   std::optional<atlas::PlacedResidues> placed; ///< with a structure
   std::optional<atlas::TrueContacts> contacts; ///< likewise
+  std::vector<bool> sites;                     ///< of each residue whether it is one; or none
   std::string warning;                         ///< of other residues; empty: none
 
   /// The evidence by which pairs are sorted.
@@ -52,10 +54,21 @@ struct ContactResult
   void MakeImage(int sequence, vtkInformation* info) const;
   void MakePairs(const std::vector<Pair>& pairs, vtkTable* table) const;
   void MakeHeads(vtkTable* table) const;
+  void MakeHeadMap(vtkInformation* info) const;
   void MakePrecision(vtkTable* table) const;
-  void MakeLines(const std::vector<Pair>& pairs, vtkPolyData* output) const;
+  /// `bend`: how far the middle of a line is from the straight one, as a part of its length.
+  void MakeLines(const std::vector<Pair>& pairs, double bend, vtkPolyData* output) const;
 
 private:
+  /// A column of the table of heads, and of their map.
+  struct HeadColumn
+  {
+    std::string name;
+    std::vector<double> values;
+    bool isCount = false;
+  };
+  std::vector<HeadColumn> HeadColumns() const;
+
   void AddValues(const std::vector<Pair>& pairs, vtkFieldData* data) const;
   void AddPairs(const std::vector<Pair>& pairs, vtkFieldData* data) const;
   void AddFields(vtkFieldData* fields) const;

@@ -57,7 +57,8 @@ struct vtkContactMap::Memory
 
 vtkContactMap::vtkContactMap()
   : vtkRecordingAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?", "vtkDataSet?" },
-      { "vtkImageData", "vtkTable", "vtkTable", "vtkTable", "vtkPolyData" }, TOGETHER | WHOLE_INPUT)
+      { "vtkImageData", "vtkTable", "vtkTable", "vtkTable", "vtkPolyData", "vtkImageData" },
+      TOGETHER | WHOLE_INPUT)
   , Last(std::make_unique<Memory>())
 {
 }
@@ -75,6 +76,9 @@ int vtkContactMap::RequestInformation(
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
   const int residues = std::max(isEmpty ? 1 : CountResidues(recording, this->Sequence), 1);
   AnnounceImage(residues, residues, outputVector->GetInformationObject(0));
+  AnnounceImage(isEmpty ? 1 : ranges.head[1] + 1,
+    isEmpty ? 1 : std::max(static_cast<int>(RecordedLayers(recording).size()), 1),
+    outputVector->GetInformationObject(5), VTK_DOUBLE);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
@@ -94,6 +98,8 @@ void vtkContactMap::CheckOptions() const
     "MinimumSeparation: expected a number of at least 1, found ", this->MinimumSeparation, ".");
   ThrowIf<OptionError>(this->PairCount < 0, "PairCount: expected a number of at least 0, found ",
     this->PairCount, ".");
+  ThrowIf<OptionError>(!(this->Bend >= 0 && this->Bend <= 1),
+    "Bend: expected a number from 0 to 1, found ", this->Bend, ".");
   for (const auto& [name, share] : { std::pair("Threshold", this->Threshold),
          std::pair("MinimumIdentity", this->MinimumIdentity) })
   {
@@ -106,12 +112,16 @@ void vtkContactMap::CheckOptions() const
 void vtkContactMap::PlaceStructure(Found& found, const Task& task)
 {
   auto* structure = task.Input<vtkDataSet>(2);
-  std::vector<atlas::ResidueAtom> atoms = task.Ranks().Gather(ResidueAtomsOf(structure));
-  if (atoms.empty())
+  std::vector<atlas::ResidueAtom> atoms =
+    task.Ranks().Gather(ResidueAtomsOf(structure, this->SiteArray));
+  if (std::all_of(
+        atoms.begin(), atoms.end(), [](const atlas::ResidueAtom& atom) { return atom.isOther; }))
   {
     atlas::ThrowIf<atlas::OptionError>(
       task.Ranks().Any(structure != nullptr && structure->GetNumberOfPoints() > 0),
       "Structure: expected a protein with atoms CA or CB in a sequence, found none.");
+    atlas::ThrowIf<atlas::OptionError>(!this->SiteArray.empty(),
+      "SiteArray: expected a structure with this array, found no structure.");
     return;
   }
   const bool isTrace = std::none_of(
@@ -141,13 +151,18 @@ void vtkContactMap::PlaceStructure(Found& found, const Task& task)
                     atlas::ShareText(placed.identical, placed.compared) +
                     " are the same. Contacts are those of the structure.";
   }
+  if (!this->SiteArray.empty())
+  {
+    found.sites.resize(placed.sites.size(), false);
+    std::transform(placed.sites.begin(), placed.sites.end(), found.sites.begin(),
+      found.sites.begin(), std::logical_or<>());
+  }
   found.contacts.emplace(
     placed.places, atlas::ContactRule{ this->ContactDistance, this->MinimumSeparation });
 }
 
 vtkContactMap::Found vtkContactMap::Find(const Task& task)
 {
-  this->CheckOptions();
   const atlas::Recording recording = ToRecording(this->RequirePart(task));
   Found found;
   found.residues = atlas::FindResidues(recording, this->Sequence);
@@ -174,6 +189,8 @@ vtkContactMap::Found vtkContactMap::Find(const Task& task)
         static_cast<atlas::AttentionKind>(this->AttentionKind), "the contact head");
     }
   }
+  found.sites =
+    atlas::ReadSites(this->Sites, static_cast<std::int64_t>(found.residues.size()), "Sites");
   this->PlaceStructure(found, task);
   atlas::ContactOptions options;
   options.sequence = this->Sequence;
@@ -181,6 +198,7 @@ vtkContactMap::Found vtkContactMap::Find(const Task& task)
   options.head = this->Head;
   options.predictor = found.predictor ? &*found.predictor : nullptr;
   options.contacts = found.contacts ? &*found.contacts : nullptr;
+  options.sites = found.sites;
   options.threshold = this->Threshold;
   options.threads = ThreadLimit();
   options.progress = task.Progress();
@@ -195,14 +213,17 @@ void vtkContactMap::Execute(Task& task)
   {
     return;
   }
+  this->CheckOptions();
   const Found& found = this->Last->found.Get(task,
     MakeKey(TimeOf(input), TimeOf(task.Input<vtkDataObject>(1)),
       TimeOf(task.Input<vtkDataObject>(2)), this->AttentionKind, this->Sequence, this->Layer,
-      this->Head, std::hash<std::string>()(this->Chain), this->ContactAtom, this->ContactDistance,
+      this->Head, std::hash<std::string>()(this->Chain), std::hash<std::string>()(this->Sites),
+      std::hash<std::string>()(this->SiteArray), this->ContactAtom, this->ContactDistance,
       this->MinimumSeparation, this->Threshold, this->MinimumIdentity),
     [&] { return this->Find(task); });
   found.MakeImage(this->Sequence, task.OutputInformation());
   this->AddKind(task.Output<vtkImageData>());
+  found.MakeHeadMap(task.OutputInformation(5));
   if (!task.IsFirst())
   {
     return;
@@ -215,5 +236,5 @@ void vtkContactMap::Execute(Task& task)
   found.MakePairs(pairs, task.Output<vtkTable>(1));
   found.MakeHeads(task.Output<vtkTable>(2));
   found.MakePrecision(task.Output<vtkTable>(3));
-  found.MakeLines(pairs, task.Output<vtkPolyData>(4));
+  found.MakeLines(pairs, this->Bend, task.Output<vtkPolyData>(4));
 }

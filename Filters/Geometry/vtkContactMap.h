@@ -39,8 +39,10 @@
 /// coefficient in the contact head); with a structure Attended Pairs (int, those with attention
 /// above Threshold), Contact Share (double, the share of them in contact: Vig et al. 2021),
 /// Attention Share (double, the share of all attention that is in contacts), Precision L, Precision
-/// L/2 and Precision L/5 (double, of the corrected attention). NaN where there is nothing to divide
-/// by.
+/// L/2 and Precision L/5 (double, of the corrected attention); with sites Site Share (double, of
+/// the pairs with attention above Threshold the share whose key is a site: Vig et al. 2021) and
+/// Site Attention Share (double, the share of all attention that goes to sites). NaN where there is
+/// nothing to divide by.
 ///
 /// Output port 3, with a structure: a vtkTable of the precision of the L, L/2 and L/5 pairs with
 /// the largest values, by range: Source (string: Contact Evidence, Prediction), Range (string: All;
@@ -48,10 +50,17 @@
 /// and Precision (double).
 ///
 /// Output port 4, with a structure: a vtkPolyData with a line for each of the strongest pairs that
-/// are resolved, from atom to atom, with the cell arrays of the table and MarkColor (unsigned char
-/// [3]): one color in contact, another not.
+/// are resolved, from atom to atom, bent away from the center of the structure, with the cell
+/// arrays of the table and MarkColor (unsigned char [3]): one color in contact, another not.
 ///
-/// On several ranks each computes all and has its part of the image, the first one the other
+/// Output port 5: the table of heads as a vtkImageData with a point per head, x = head, y = -row of
+/// the layer among those recorded; point arrays as in the table (Attended Pairs double). The
+/// scalars are Attention Share, or else Site Attention Share, or Contact Weight. Field data: Query
+/// Token and Key Token (string): the names of layers and heads.
+///
+/// With sites all outputs have the field data Residues and Site Residues (int, how many there are).
+///
+/// On several ranks each computes all and has its part of the images, the first one the other
 /// outputs. The atoms of a structure that is distributed come in the order of ranks, by which the
 /// first chain and the first of several locations are chosen. Canceling leaves all empty.
 class ATTENTIONATLASGEOMETRY_EXPORT vtkContactMap : public vtkRecordingAlgorithm
@@ -109,6 +118,21 @@ public:
   vtkSetMacro(PairCount, int);
   vtkGetMacro(PairCount, int);
 
+  /// Residues whose attention is measured, such as a binding site: their numbers in the sequence of
+  /// residues, from 1, and ranges, such as "12 45-48". Null or empty: none. Default: none.
+  vtkSetStdStringFromCharMacro(Sites);
+  vtkGetCharFromStdStringMacro(Sites);
+
+  /// A point array of numbers of the structure; residues with an atom where it is not 0 are sites,
+  /// too. Null or empty: none. Default: none.
+  vtkSetStdStringFromCharMacro(SiteArray);
+  vtkGetCharFromStdStringMacro(SiteArray);
+
+  /// How far the middle of a line is from the straight one, as a part of its length, from 0 to 1.
+  /// Default: 0.3.
+  vtkSetMacro(Bend, double);
+  vtkGetMacro(Bend, double);
+
   /// The share of residues that the structure and the recording must have in common, from 0 to 1.
   /// Default: 0.9.
   vtkSetMacro(MinimumIdentity, double);
@@ -144,6 +168,9 @@ private:
   int MinimumSeparation = 6;
   double Threshold = 0.3;
   int PairCount = 0;
+  std::string Sites;
+  std::string SiteArray;
+  double Bend = 0.3;
   double MinimumIdentity = 0.9;
   int SequenceRange[2] = { 0, 0 };
   int LayerRange[2] = { 0, 0 };

@@ -163,7 +163,7 @@ void vtkMutationScan::Scan::RequireProtein(vtkPolyData* structure, const Task& t
   const bool hasLetters = structure != nullptr && structure->GetPointData()->GetAbstractArray(
                                                     StructureArrays::ResidueName) != nullptr;
   const std::vector<atlas::ResidueAtom> atoms =
-    task.Ranks().Gather(ResidueAtomsOf(hasLetters ? structure : nullptr));
+    task.Ranks().Gather(ResidueAtomsOf(hasLetters ? structure : nullptr, ""));
   std::vector<std::int64_t> positions(this->Places());
   std::iota(positions.begin(), positions.end(), this->protein.firstResidue);
   atlas::RequireSameProtein(

@@ -12,6 +12,7 @@
 #include <vtkMultiProcessController.h>
 #include <vtkSMPTools.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
+#include <vtkVersionMacros.h>
 #include <vtksys/SystemTools.hxx>
 
 #include <algorithm>
@@ -159,10 +160,14 @@ bool ReportProgress(vtkAlgorithm* filter, double done)
 
 bool IsCanceled(vtkAlgorithm* filter)
 {
+#if VTK_VERSION_NUMBER < VTK_VERSION_CHECK(9, 2, 20220801) // which has no containers
+  return IsAskedToStop(filter);
+#else
   // As vtkAlgorithm::CheckAbort, which would also let VTK discard a part that is shown.
   vtkAlgorithm* container = filter->GetContainerAlgorithm();
   return filter->GetAbortOutput() || IsAskedToStop(filter) ||
          (container != nullptr && IsCanceled(container));
+#endif
 }
 
 void WithdrawCancel(vtkAlgorithm* filter)

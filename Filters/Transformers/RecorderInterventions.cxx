@@ -1,6 +1,7 @@
 #include "RecorderInterventions.h"
 
 #include "Base/Error.h"
+#include "Circuits/Circuit.h"
 #include "Recorder/EncodedPrompt.h"
 
 #include <utility>
@@ -63,13 +64,30 @@ atlas::Interventions GatherInterventions(const InterventionSources& intervention
   const atlas::OpenTransformer& model)
 {
   atlas::Interventions found;
+  std::vector<atlas::ActivationSite> outside;
+  if (!interventions.circuitFile.empty())
+  {
+    const atlas::Circuit circuit = atlas::ReadCircuit(interventions.circuitFile);
+    atlas::CheckCircuit(circuit, model.GetModel().GetConfig(), interventions.circuitFile);
+    outside = atlas::SitesOutside(circuit);
+  }
+  const bool isPatched = !interventions.patchFrom.empty();
+  for (std::size_t i = 0; i < outside.size() && !isPatched; ++i)
+  {
+    found.list.push_back({ outside[i], interventions.ablateTo });
+  }
   for (const atlas::ActivationSite& site : atlas::ParseHeadSites(interventions.ablate, "Ablate"))
   {
     found.list.push_back({ site, interventions.ablateTo });
   }
-  const std::vector<atlas::ActivationSite> sites =
+  std::vector<atlas::ActivationSite> sites =
     atlas::ParseSites(interventions.patchSites, "PatchSites");
-  atlas::ThrowIf<atlas::OptionError>(interventions.patchFrom.empty() != sites.empty(),
+  if (isPatched)
+  {
+    sites.insert(sites.end(), outside.begin(), outside.end());
+  }
+  const bool hasCircuit = !interventions.circuitFile.empty();
+  atlas::ThrowIf<atlas::OptionError>(sites.empty() ? isPatched && !hasCircuit : !isPatched,
     sites.empty() ? "PatchSites: expected where to patch, such as 2.5 or r2@3, found none."
                   : "PatchFrom: expected the prompt to patch from, found none.");
   if (sites.empty())

@@ -268,9 +268,10 @@ atlas::RecordOptions vtkTransformerRecorder::GetOptions(
   const atlas::RecorderSources& sources, const Run& run, const Task& task) const
 {
   atlas::RecordOptions options = this->GetChoice(run.Model());
-  options.interventions = GatherInterventions(
-    { this->Ablate, AblationBy[this->AblateTo], this->PatchFrom, this->PatchSites }, sources,
-    run.Input(), *run.model);
+  options.interventions =
+    GatherInterventions({ this->Ablate, AblationBy[this->AblateTo], this->PatchFrom,
+                          this->PatchSites, this->CircuitFile },
+      sources, run.Input(), *run.model);
   options.progress = task.Progress();
   atlas::CheckInput(run.Model(), run.Input().input, options);
   return options;
@@ -284,7 +285,7 @@ void vtkTransformerRecorder::Generate(Run& run, atlas::TextSteps& steps) const
     return;
   }
   atlas::ThrowIf<atlas::OptionError>(!run.options.interventions.list.empty(),
-    "expected GenerateTokens or interventions (Ablate, PatchFrom), found "
+    "expected GenerateTokens or interventions (Ablate, PatchFrom, CircuitFile), found "
     "both; the unchanged model would choose the tokens.");
   atlas::GenerationOptions options;
   options.count = this->GenerateTokens;
@@ -357,6 +358,7 @@ void vtkTransformerRecorder::Execute(Task& task)
   Run run;
   this->Model = run.model = ToTransformer(input);
   task.Reads(this->PromptFile.c_str());
+  task.Reads(this->CircuitFile.c_str());
   for (const auto* files : { &this->Images, &this->Sounds })
   {
     for (const std::string& file : *files)

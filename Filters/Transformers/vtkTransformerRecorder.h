@@ -45,10 +45,10 @@ class RankGroup;
 /// that was changed is read again by the next execution. The last recordings are kept
 /// (KeptRecordings).
 ///
-/// Interventions, Ablate and PatchFrom, change values during the run; everything after them is
-/// computed from the changed values. Queries, keys, values and norms of values are what the heads
-/// compute; head outputs, residuals and logits are as changed. The field array Interventions says
-/// what was changed (Core's Interventions.h).
+/// Interventions, Ablate, PatchFrom and CircuitFile, change values during the run; everything after
+/// them is computed from the changed values. Queries, keys, values and norms of values are what the
+/// heads compute; head outputs, residuals and logits are as changed. The field array Interventions
+/// says what was changed (Core's Interventions.h).
 ///
 /// GenerateTokens lets the model go on with each sequence. The recording then has time steps: at
 /// step t each sequence ends after t of the tokens that the model added, so that an animation shows
@@ -240,6 +240,13 @@ public:
   vtkSetStdStringFromCharMacro(PatchSites);
   vtkGetCharFromStdStringMacro(PatchSites);
 
+  /// The file of a circuit of the model (vtkCircuitWriter): every head and MLP outside it, and the
+  /// residual stream before layer 0 if the embedding is, is replaced at all positions, by PatchFrom
+  /// or, without it, as AblateTo says. Of a circuit of edges, the nodes at edges count. Null or
+  /// empty: none. Default: none.
+  vtkSetStdStringFromCharMacro(CircuitFile);
+  vtkGetCharFromStdStringMacro(CircuitFile);
+
   /// The number of tokens, at most 100,000, that the model adds to each sequence, one per time
   /// step; fewer if it predicts the end of the text, which generation_config.json, or else
   /// config.json, names as eos_token_id. Each is predicted from all tokens before it. 0: none. Not
@@ -298,6 +305,7 @@ private:
   std::string Ablate;
   std::string PatchFrom;
   std::string PatchSites;
+  std::string CircuitFile;
   int PromptFormat = LINES;
   int AblateTo = ZERO;
   int MaximumLength = 0;

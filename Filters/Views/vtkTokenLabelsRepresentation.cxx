@@ -2,31 +2,31 @@
 
 #include "Base/TextEnds.h"
 #include "Drawing/LabelPlacement.h"
+#include "LabelCandidates.h"
 #include "ShownPiece.h"
 #include "Text/ScreenText.h"
 #include "ViewTexts.h"
 #include "vtkDiagramView.h"
 
-#include <vtkDataArray.h>
+#include <vtkDataSet.h>
 #include <vtkInformation.h>
 #include <vtkMPIMoveData.h>
 #include <vtkMath.h>
 #include <vtkMatrix4x4.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVLODActor.h>
-#include <vtkPointData.h>
 #include <vtkSmartPointer.h>
-#include <vtkStringArray.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -46,251 +46,6 @@ constexpr double LeastLetters = 4;
 constexpr const char* Ellipsis = "\u2026";
 /// The height of letters in that of a line of text.
 constexpr double LetterHeight = 0.76;
-
-/// Where a label is.
-enum class Anchor
-{
-  Free, ///< to the upper right of points that may be anywhere
-  Left,
-  Right,
-  UpperRight,
-  Below,
-  Above,
-  Around ///< where there is room around a disc
-};
-
-using Rgb = std::array<double, 3>;
-
-/// A point that can have a label.
-struct Candidate
-{
-  std::array<double, 3> point;
-  std::string token;
-  Anchor anchor;
-  bool isHidden;
-  double radius; ///< of the disc whose rightmost point this is
-  std::int64_t number;
-  std::optional<Rgb> back; ///< the color behind a marked word of a row
-  std::size_t said = 0;    ///< the bytes at its beginning that all titles in its row have
-  bool isFirst = false;    ///< of these
-};
-
-/// Whether a point has a number other than 0 in an array, which may be missing.
-bool IsSet(vtkDataArray* array, vtkIdType point)
-{
-  return array != nullptr && array->GetComponent(point, 0) != 0;
-}
-
-/// Where the label of a point is by its Side: 0 left, 1 right, 4 below, 5 above, 6 around; 2 or any
-/// other: to the upper right. Without a Side: free.
-Anchor AnchorOf(vtkDataArray* side, vtkIdType point)
-{
-  constexpr std::array<Anchor, 7> anchors = { Anchor::Left, Anchor::Right, Anchor::UpperRight,
-    Anchor::UpperRight, Anchor::Below, Anchor::Above, Anchor::Around };
-  if (side == nullptr)
-  {
-    return Anchor::Free;
-  }
-  const double value = side->GetComponent(point, 0);
-  return value >= 0 && value < anchors.size() ? anchors.at(static_cast<std::size_t>(value))
-                                              : Anchor::UpperRight;
-}
-
-/// The lower left corner of a label of some size with an anchor at a point, from which it has a
-/// gap.
-std::array<int, 2> CornerOf(
-  Anchor anchor, std::array<int, 2> point, std::array<int, 2> size, std::array<int, 2> gap)
-{
-  const bool isCentered = anchor == Anchor::Below || anchor == Anchor::Above;
-  const bool isInRow = anchor == Anchor::Left || anchor == Anchor::Right;
-  const int x = isCentered ? -size[0] / 2 : anchor == Anchor::Left ? -size[0] - gap[0] : gap[0];
-  const int y = isInRow ? -size[1] / 2 : anchor == Anchor::Below ? -size[1] - gap[1] : gap[1];
-  return { point[0] + x, point[1] + y };
-}
-
-/// Adds the points of a dataset that have this Match, in an even order, until there are enough.
-void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candidates)
-{
-  vtkPointData* arrays = data->GetPointData();
-  auto* tokens = vtkStringArray::SafeDownCast(arrays->GetAbstractArray("Token"));
-  vtkDataArray* match = arrays->GetArray("Match");
-  vtkDataArray* side = arrays->GetArray("Side");
-  vtkDataArray* hidden = arrays->GetArray("Hidden");
-  vtkDataArray* radius = arrays->GetArray("Radius");
-  vtkDataArray* marks = arrays->GetArray("MarkColor");
-  vtkDataArray* kind = arrays->GetArray("Kind");
-  if (tokens == nullptr || (match == nullptr && isMatch))
-  {
-    return;
-  }
-  const bool isMarked = kind != nullptr && marks != nullptr && marks->GetNumberOfComponents() == 3;
-  const std::size_t most = vtkTokenLabelsRepresentation::MaximumCandidates;
-  for (const std::int64_t i : atlas::SpreadOrder(data->GetNumberOfPoints()))
-  {
-    if (candidates.size() >= most)
-    {
-      return;
-    }
-    if (match == nullptr || IsSet(match, i) == isMatch)
-    {
-      Candidate candidate;
-      data->GetPoint(i, candidate.point.data());
-      candidate.token = tokens->GetValue(i);
-      candidate.anchor = AnchorOf(side, i);
-      candidate.isHidden = IsSet(hidden, i);
-      candidate.radius = radius != nullptr ? radius->GetComponent(i, 0) : 0;
-      candidate.number = i;
-      if (isMarked && kind->GetComponent(i, 0) >= 0)
-      {
-        Rgb& back = candidate.back.emplace();
-        marks->GetTuple(i, back.data());
-        std::for_each(back.begin(), back.end(), [](double& channel) { channel /= 255; });
-      }
-      candidates.push_back(std::move(candidate));
-    }
-  }
-}
-
-/// The coordinates of points along an axis, numbered from the left or from the top.
-using Steps = std::map<double, std::size_t>;
-Steps StepsAlong(const std::vector<const Candidate*>& points, std::size_t axis)
-{
-  Steps steps;
-  for (const Candidate* point : points)
-  {
-    steps[point->point.at(axis)] = 0;
-  }
-  std::size_t before = 0;
-  for (auto& step : steps)
-  {
-    step.second = axis == 0 ? before : steps.size() - 1 - before;
-    ++before;
-  }
-  return steps;
-}
-
-/// Notes what all titles of panels in a row begin with, up to a space: the first one says it for
-/// all, at its left, where there is little room.
-void FindRepeated(std::vector<Candidate>& candidates)
-{
-  std::map<double, std::vector<Candidate*>> rows;
-  for (Candidate& candidate : candidates)
-  {
-    if (candidate.anchor == Anchor::UpperRight)
-    {
-      rows[candidate.point[1]].push_back(&candidate);
-    }
-  }
-  for (const auto& [place, row] : rows)
-  {
-    const Candidate* first = *std::min_element(row.begin(), row.end(),
-      [](const Candidate* a, const Candidate* b) { return a->point[0] < b->point[0]; });
-    const std::size_t word = first->token.find(' ') + 1;
-    const bool isRepeated = std::all_of(row.begin(), row.end(),
-      [&](const Candidate* title)
-      {
-        return title->token.size() > word &&
-               title->token.compare(0, word, first->token, 0, word) == 0;
-      });
-    for (Candidate* title : row)
-    {
-      title->said = isRepeated ? word : 0;
-      title->isFirst = title == first;
-    }
-  }
-}
-
-/// Whether labels are texts one below another, of which some words are marked.
-bool AreRows(const std::vector<Candidate>& candidates)
-{
-  return std::any_of(candidates.begin(), candidates.end(),
-    [](const Candidate& candidate) { return candidate.back.has_value(); });
-}
-
-/// Whether labels are words in columns, queries at the left of their points and keys at the right.
-bool AreColumns(const std::vector<Candidate>& candidates)
-{
-  const auto count = [&](Anchor anchor)
-  {
-    return std::count_if(candidates.begin(), candidates.end(),
-      [anchor](const Candidate& candidate) { return candidate.anchor == anchor; });
-  };
-  const auto queries = count(Anchor::Left);
-  const auto keys = count(Anchor::Right);
-  return queries > 0 && keys > 0 && static_cast<std::size_t>(queries + keys) == candidates.size();
-}
-
-/// The pieces of each text, from the highest on, as they follow each other.
-using Row = std::vector<const Candidate*>;
-std::vector<Row> RowsOf(const std::vector<Candidate>& candidates)
-{
-  std::map<double, Row> byPlace;
-  for (const Candidate& candidate : candidates)
-  {
-    byPlace[-candidate.point[1]].push_back(&candidate);
-  }
-  std::vector<Row> rows;
-  rows.reserve(byPlace.size());
-  for (auto& [place, row] : byPlace)
-  {
-    std::sort(row.begin(), row.end(),
-      [](const Candidate* a, const Candidate* b) { return a->number < b->number; });
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-/// The widths of parts of a line so that they fit, those that are marked first; the others share
-/// what is left, so that what is short is whole.
-std::vector<double> FittedWidths(
-  const std::vector<double>& widths, const std::vector<bool>& isMarked, double room)
-{
-  std::vector<double> fitted(widths.size(), 0);
-  for (const bool ofMarked : { true, false })
-  {
-    std::vector<std::size_t> rising;
-    for (std::size_t i = 0; i < widths.size(); ++i)
-    {
-      if (isMarked[i] == ofMarked)
-      {
-        rising.push_back(i);
-      }
-    }
-    std::sort(rising.begin(), rising.end(),
-      [&widths](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
-    for (std::size_t n = 0; n < rising.size(); ++n)
-    {
-      double& width = fitted[rising[n]];
-      width = std::min(widths[rising[n]], room / static_cast<double>(rising.size() - n));
-      room -= width;
-    }
-  }
-  return fitted;
-}
-
-/// How far the label of a point is to its left and to its right, in heights of a line.
-std::array<double, 2> ReachOf(const Candidate& candidate, AttentionAtlas::LabelFonts& fonts)
-{
-  const double width = atlas::LabelWidth(fonts.Choose(atlas::ScreenLabel(candidate.token)).text);
-  const Anchor anchor = candidate.anchor;
-  return anchor == Anchor::Left ? std::array<double, 2>{ width, 0 }
-         : anchor == Anchor::Below || anchor == Anchor::Above
-           ? std::array<double, 2>{ width / 2, width / 2 }
-           : std::array<double, 2>{ 0, width };
-}
-
-/// The width of the widest label to the left of its point, and of the widest to the right.
-std::array<double, 2> WidthsOf(
-  const std::vector<Candidate>& candidates, AttentionAtlas::LabelFonts& fonts)
-{
-  std::array<double, 2> widths = { 0, 0 };
-  for (const Candidate& candidate : candidates)
-  {
-    const auto [left, right] = ReachOf(candidate, fonts);
-    widths = { std::max(widths[0], left), std::max(widths[1], right) };
-  }
-  return widths;
-}
 
 /// A point on the screen: x and y from 0 to 1, and whether it is between the planes of the camera.
 struct Spot
@@ -317,7 +72,7 @@ struct Spot
 struct vtkTokenLabelsRepresentation::Labels
 {
   vtkTokenLabelsRepresentation* owner;
-  AttentionAtlas::ViewTexts texts;
+  ViewTexts texts;
   std::vector<Candidate> candidates;       ///< the most important first
   std::vector<Row> rows;                   ///< if they are texts one below another
   bool areColumns = false;                 ///< of words, if they have a LabelHeight
@@ -351,9 +106,9 @@ struct vtkTokenLabelsRepresentation::Labels
     this->candidates.clear();
     for (const bool isMatch : { true, false })
     {
-      for (vtkDataSet* leaf : AttentionAtlas::LeavesOf(data))
+      for (vtkDataSet* leaf : LeavesOf(data))
       {
-        AddCandidates(leaf, isMatch, this->candidates);
+        AddCandidates(leaf, isMatch, MaximumCandidates, this->candidates);
       }
     }
     FindRepeated(this->candidates);
@@ -475,7 +230,7 @@ struct vtkTokenLabelsRepresentation::Labels
 
   void Show(const Placed& label)
   {
-    using Texts = AttentionAtlas::ViewTexts;
+    using Texts = ViewTexts;
     const atlas::LabelBox& box = label.box;
     const Anchor anchor = label.anchor;
     const bool isInRow = anchor == Anchor::Left || anchor == Anchor::Right;
@@ -623,7 +378,6 @@ struct vtkTokenLabelsRepresentation::Labels
     bool isAfterCut = false;
     for (std::size_t i = 0; i < pieces.size(); ++i)
     {
-      using AttentionAtlas::KeptPart;
       const bool isBeforeCut = i + 1 == pieces.size() || atlas::EndsWith(pieces[i], Ellipsis);
       const KeptPart kept = isMarked[i] || (isBeforeCut && i > 0) ? KeptPart::Begin
                             : i == 0 || isAfterCut                ? KeptPart::End
@@ -642,7 +396,7 @@ struct vtkTokenLabelsRepresentation::Labels
   void ShowPiece(
     const Candidate& piece, const std::string& text, int fontSize, const std::array<double, 2>& at)
   {
-    using Texts = AttentionAtlas::ViewTexts;
+    using Texts = ViewTexts;
     this->texts.Show(text,
       { fontSize, Texts::Along::Left, Texts::Across::Middle, false, piece.isHidden, piece.back },
       at);
@@ -800,7 +554,7 @@ int vtkTokenLabelsRepresentation::ProcessViewRequest(
   {
     // Points of labels that name something else would be specks.
     this->Actor->SetVisibility(this->GetVisibility() && this->Property->GetPointSize() > 1);
-    this->Shown->Read(AttentionAtlas::ShownPiece(input, this));
+    this->Shown->Read(ShownPiece(input, this));
     this->WarnOfMissingFonts();
   }
   return 1;
@@ -814,11 +568,11 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
     return;
   }
   std::vector<Candidate> candidates;
-  for (vtkDataSet* leaf : AttentionAtlas::LeavesOf(this->GetRenderedDataObject(0)))
+  for (vtkDataSet* leaf : LeavesOf(this->GetRenderedDataObject(0)))
   {
-    AddCandidates(leaf, false, candidates);
+    AddCandidates(leaf, false, MaximumCandidates, candidates);
   }
-  AttentionAtlas::ViewTexts& texts = this->Shown->texts;
+  ViewTexts& texts = this->Shown->texts;
   std::array<double, 6> bounds;
   std::copy_n(this->VisibleDataBounds, bounds.size(), bounds.begin());
   for (const Candidate& candidate : candidates)
@@ -839,7 +593,7 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
     const double size = this->LabelFontSize;
     diagram->LimitScale(std::min<double>(SmallestFont, size) * perPoint, size * perPoint);
   }
-  AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
+  AddViewBounds(this->GetRenderedDataObject(0), bounds);
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
 }
 

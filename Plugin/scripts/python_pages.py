@@ -32,6 +32,7 @@ PARTS = [
     ("Files", "__init__.py", None),
     ("Recording", "_internal/recording.py", ["Recording"]),
     ("Corpus", "_internal/corpus.py", ["Corpus"]),
+    ("Circuit", "_internal/circuitfile.py", ["Circuit"]),
     ("Models", "_internal/recording.py", ["Transformer"]),
     ("", "_internal/model.py", ["SmallModel"]),
     ("", "_internal/tables.py", ["Tables"]),
@@ -42,7 +43,7 @@ PARTS = [
     ("", "_internal/mixtures.py", None),
     ("", "_internal/learning.py", None),
     *((f"Figures: atlas.{name}", f"{name}.py", None) for name in (
-        "heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits", "texts",
+        "heads", "sentence", "patches", "embedding", "focus", "tokens", "proteins", "circuits", "texts",
     )),
     ("Pages for a browser: atlas.web", "web.py", None),
     ("", "_internal/tiles.py", ["MapSize"]),
@@ -53,6 +54,8 @@ PARTS = [
     ("Findings: atlas.findings", "findings/__init__.py", ["render"]),
     ("Files of figures: atlas.output", "output.py", ["Output", "save"]),
 ]
+#: Classes whose methods are shown as those of the classes that have them as a base, and their files.
+MIXED_IN = {"Circuits": "_internal/circuit_tables.py"}
 #: What only our own modules use.
 _INTERNAL = {"made", "columns", "kept", "place", "panels", "head_scores", "own", "check_head", "filter", "chart",
              "pair_points", "deformed", "colors", "check_open", "scope", "opened", "shown_by", "sides"}
@@ -93,6 +96,10 @@ def _text(node):
     return inspect.cleandoc(text).replace("*", "\\*").replace("<", "&lt;")
 
 
+def _classes(path):
+    return [node for node in ast.parse((PACKAGE / path).read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+
+
 def _functions(nodes, public):
     return [node for node in nodes if isinstance(node, ast.FunctionDef) and public(node)]
 
@@ -103,7 +110,9 @@ def _is_property(function):
 
 def _class(node):
     yield f"### {node.name}\n\n{_text(node)}\n"
-    for function in _functions(node.body, lambda f: not f.name.startswith("_") and f.name not in _INTERNAL):
+    bases = [MIXED_IN[base.id] for base in node.bases if base.id in MIXED_IN]
+    more = [other for path in bases for other in _classes(path) if other.name in MIXED_IN]
+    for function in _functions([one for part in (node, *more) for one in part.body], lambda f: not f.name.startswith("_") and f.name not in _INTERNAL):
         name = f".{function.name}"
         call = name if _is_property(function) else _shown(function, name, 1)
         yield f"- `{call}`\n\n  " + _text(function).replace("\n", "\n  ").replace("\n  \n", "\n\n") + "\n"

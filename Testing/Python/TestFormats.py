@@ -72,6 +72,7 @@ class Formats(AtlasTest):
             (simple.ActivationPatching(Input=model, **patching), "activation-patching", "effects", "image"),
             (simple.AttributionPatching(Input=model, **patching), "attribution-patching", "graph", "nodes", "edges",
              "labels", "circuit"),
+            (self.circuit(model, patching), "circuit", "graph", "nodes", "edges", "labels"),
             (simple.BigramTable(Input=model), "bigram-table"),
             (simple.HeadCircuit(Input=model), "head-circuit", "largest", "entries"),
             (simple.SkipTrigrams(Input=model), "skip-trigrams"),
@@ -83,6 +84,11 @@ class Formats(AtlasTest):
         protein = simple.TransformerReader(FileName=str(atlastest.DATA / "models" / "protein" / "config.json"))
         scan = simple.MutationScan(Input=protein, Protein="GFGP")
         self.assert_formats((scan, "mutation-scan", "effects", "image", "residues"))
+
+    def circuit(self, model, patching):
+        path = str(atlastest.OUTPUT / "formats.circuit")
+        simple.SaveData(path, proxy=simple.AttributionPatching(Input=model, **patching))
+        return simple.CircuitReader(FileName=path)
 
     def test_outputs_of_recordings(self):
         model = read_transformer("gpt2")

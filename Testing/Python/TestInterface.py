@@ -47,10 +47,11 @@ TABLES = {
     "bigrams": "BigramTable",
     "patching": "ActivationPatching",
     "attribution": "AttributionPatching",
+    "find_circuit": "AttributionPatching",
     "accuracy": "HeadAccuracy",
 }
 #: What methods choose otherwise, since a table has no grid and lists are of one sequence; and which of two tables.
-OTHERWISE = {("embedding", "arrangement"), ("contacts", "show"), ("attribution", "edges")}
+OTHERWISE = {("embedding", "arrangement"), ("contacts", "show"), ("attribution", "edges"), ("find_circuit", "of")}
 
 
 def analysis(kind, name):
@@ -272,9 +273,65 @@ class Interface(AtlasTest):
         numpy.testing.assert_allclose(nodes["Exact Effect"][heads] / whole, parts, atol=1e-4)
         leaving = [edges["Effect"][numpy.array(edges["From"]) == name].sum() for name in nodes["Node"]]
         numpy.testing.assert_allclose(leaving, nodes["Effect"], atol=1e-9)
+        exact = self.model.attribution("1 2 3", "1 4 3", edges=True, exact_edges=len(edges))
+        self.assertTrue(numpy.isfinite(exact["Exact Effect"]).all())
+        first = self.model.attribution("1 2 3", "1 4 3", edges=True, exact_edges=2)["Exact Effect"]
+        self.assertEqual(list(numpy.isfinite(first)), 2 * [True] + (len(edges) - 2) * [False])
         circuit = self.model.circuit_faithfulness("1 2 3", "1 4 3", "Edges", steps=3)
         numpy.testing.assert_allclose(numpy.array(circuit["Faithfulness"])[[0, -1]], [0, 1], atol=1e-9)
         self.assertEqual(len(self.recording.table("HeadUpdates", 1)), 2 * 4 * 50)
+
+    def test_attribution_of_pairs(self):
+        pairs = (["1 2 3", "7 8 9 2"], ["1 4 3", "7 8 5 2"])
+        both = self.model.attribution(*pairs)["Effect"]
+        alone = [self.model.attribution(prompt, other)["Effect"] for prompt, other in zip(*pairs)]
+        numpy.testing.assert_allclose(both, numpy.mean(alone, axis=0), atol=1e-12)
+        curve = self.model.circuit_faithfulness(*pairs)
+        numpy.testing.assert_allclose(numpy.array(curve["Faithfulness"])[[0, -1]], [0, 1], atol=1e-9)
+        self.assertEqual(len(self.model.find_circuit(*pairs, top=4).edges), 4)
+
+    def test_circuits(self):
+        """A circuit that is saved is the one that was found; the recorder runs it as attribution does."""
+        pair = ("1 2 3", "1 4 3")
+        options = {"steps": 3, "target": "#5", "against": "#9"}
+        circuit = self.model.find_circuit(*pair, top=20, **options)
+        strongest = self.model.attribution(*pair, edges=True, **options)[:20]
+        for column in ("From", "To", "Input", "Effect"):
+            self.assertEqual(list(circuit.edges[column]), list(strongest[column]))
+        ends = {*circuit.edges["From"], *circuit.edges["To"]} - {"logits"}
+        self.assertEqual(set(circuit.nodes), ends)
+        path = circuit.save(atlastest.OUTPUT / "interface.circuit")
+        saved = atlas.Circuit(path)
+        self.assertEqual((saved.nodes, list(saved.edges["Effect"])), (circuit.nodes, list(circuit.edges["Effect"])))
+        smaller = self.model.find_circuit(*pair, top=5, **options)
+        self.assertEqual(list(circuit.compare(smaller)["In"]), 5 * ["both"] + 15 * ["file"])
+        self.assertEqual(list(smaller.compare(path)["In"]), 5 * ["both"] + 15 * ["other"])
+        in_both = {node for node, kind in zip(*(circuit.compare(smaller, nodes=True)[name] for name in ("Node", "In"))) if kind == "both"}
+        self.assertEqual(in_both, set(smaller.nodes))
+        # A circuit of nodes alone, by two programs: attribution's, in double precision, and the recorder.
+        nodes = self.model.find_circuit(*pair, of="Nodes", top=6, **options)
+        self.assertEqual((len(nodes.nodes), len(nodes.edges)), (6, 0))
+        curve = self.model.circuit_faithfulness(*pair, nodes, **options)
+        self.assertEqual(list(curve["Size"]), [6])
+        by_size = self.model.circuit_faithfulness(*pair, **options)
+        self.assertAlmostEqual(curve["Faithfulness"][0], by_size["Faithfulness"][6], 12)
+
+        def difference(tokens, **changed):
+            with self.model.record(token_ids=tokens, record=["Logits"], **changed) as recording:
+                logits = recording.logits()[-1]
+                return float(logits[5]) - float(logits[9])
+
+        whole, none = difference(pair[0]), difference(pair[1])
+        alone = difference(pair[0], patch_from=pair[1], circuit_file=nodes)
+        self.assertAlmostEqual((alone - none) / (whole - none), curve["Faithfulness"][0], 3)
+        for call, message in (
+            (lambda: circuit.save("x.txt"), "ends with .circuit"),
+            (lambda: circuit.save("/no/folder/x.circuit"), "folder"),
+            (lambda: atlas.Circuit(atlastest.TRAINED), "not JSON"),
+            (lambda: self.model.find_circuit(*pair, of="Heads"), "of: expected one of Nodes, Edges"),
+        ):
+            with self.assertRaisesRegex((ValueError, OSError), message):
+                call()
 
     def test_defaults_are_those_of_the_filters(self):
         small = atlas.open(atlastest.TRAINED)
@@ -371,7 +428,7 @@ class Interface(AtlasTest):
 
     def test_every_figure_takes_figure_and_order(self):
         """layer, head, sequence in this order, wherever a function has them."""
-        for name in ("heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits", "texts"):
+        for name in ("heads", "sentence", "patches", "embedding", "focus", "tokens", "proteins", "circuits", "texts"):
             module = getattr(atlas, name)
             functions = [f for f in vars(module).values() if getattr(f, "__module__", "") == module.__name__]
             functions = [f for f in functions if inspect.isfunction(f) and hasattr(f, "__wrapped__")]
@@ -517,6 +574,11 @@ class Interface(AtlasTest):
             code = f"import sys; sys.path.insert(0, {package!r}); {use}"
             done = subprocess.run([python, "-I", "-S", "-c", code], check=False, capture_output=True, text=True)
             self.assertIn("has no module 'vtkmodules': expected VTK, of which pip install vtk has the Python", done.stderr, use)
+
+    def test_all_names_are_there(self):
+        """Also those that are imported when they are used."""
+        for name in atlas.__all__:
+            self.assertIsNotNone(getattr(atlas, name), name)
 
     def test_import_is_cheap(self):
         python = shutil.which("python3")

@@ -116,12 +116,16 @@ class Notebook(AtlasTest):
                 for path in (atlastest.TRAINED, atlastest.TRANSFORMERS / "gpt2", corpus)
             )
             recording = files.enter_context(model.record(token_ids="5 17 9 8 4\n4 5 6 7 8"))
+            protein = files.enter_context(attentionatlas.open(atlastest.DATA / "geometry" / "protein.safetensors"))
+            lattice = {"structure": atlastest.DATA / "models" / "protein" / "chain.pdb", "contact_atom": "CAlpha"}
             shown = {"model": small, "recording": recording, "transformer": model, "corpus": statistics}
             for kind, views in web.SCENES.items():
                 for view in views:
                     options = {"size": 16} if view.endswith("torus") else {}
                     options = {"method": "PCA"} if view.startswith("embedding") else options
-                    page = attentionatlas.widget(shown[kind], view, **options)
+                    is_protein = view in ("contact-map", "structure")
+                    source = protein if is_protein else shown[kind]
+                    page = attentionatlas.widget(source, view, **(lattice if is_protein else options))
                     self.assertTrue(page._repr_html_().startswith("<iframe"), view)
             self.assertRegex(attentionatlas.widget(recording).scenes[0].title, r"^Attention map: layer \d, head \d$")
             self.assert_raise(

@@ -4,7 +4,9 @@ import attentionatlas as atlas
 import atlastest
 import numpy
 from atlastest import AtlasTest
+from attentionatlas import __main__ as commands, proteins, web
 from attentionatlas._internal import data
+from attentionatlas._internal.proteins import trace
 from paraview import servermanager, simple
 from randomrecording import attention_of
 
@@ -106,6 +108,85 @@ class Proteins(AtlasTest):
                 self.assertAlmostEqual(heads["Contact Share"][head], self.contacts[attended].mean())
                 self.assertAlmostEqual(heads["Attention Share"][head], weights[self.contacts].sum() / weights.sum(), 5)
                 self.assertAlmostEqual(heads["Precision L/2"][head], self.precision(evidence(weights.astype(float)), 18))
+
+    def test_sites(self):
+        """Attention to a few residues, of each head, counted anew."""
+        with atlas.open(RECORDING) as recording:
+            heads = recording.contacts(show="Heads", sites="3-5 20", threshold=0.1)
+            again = recording.contacts(show="Heads", sites=[3, 4, 5, 20], threshold=0.1)
+            for head, weights in enumerate(self.weights):
+                to_sites = weights[:, [2, 3, 4, 19]]
+                self.assertAlmostEqual(heads["Site Attention Share"][head], to_sites.sum() / weights.sum(), 5)
+                self.assertAlmostEqual(heads["Site Share"][head], (to_sites > 0.1).sum() / (weights > 0.1).sum())
+            numpy.testing.assert_array_equal(heads["Site Share"], again["Site Share"])
+            with self.assertRaisesRegex(ValueError, "Sites: expected numbers of residues from 1 to 36"):
+                recording.contacts(show="Heads", sites=[0])
+
+    def test_figures(self):
+        figure = proteins.contacts(RECORDING, structure=CHAIN, **LATTICE)
+        self.assertRegex(figure.axes[0].get_title(loc="left"), "36 of the 36 strongest pairs are in contact")
+        shown = figure.axes[0].images[0].get_array()
+        above = numpy.triu_indices(36, 1)
+        numpy.testing.assert_allclose(shown[above], self.scores[above], atol=1e-5)
+        contacts, strongest = (dots.get_offsets() for dots in figure.axes[0].collections[:2])
+        self.assertEqual({tuple(place) for place in contacts}, set(zip(*numpy.nonzero(numpy.triu(self.contacts)))))
+        self.assertEqual(len(strongest), 36)
+        one = proteins.contacts(RECORDING, head=2).axes[0]
+        self.assertEqual(one.get_title(loc="left"), "Evidence of contacts by head 2 of all layers")
+        numpy.testing.assert_allclose(one.images[0].get_array()[above], evidence(self.weights[2].astype(float))[above], atol=1e-5)
+        self.assertTrue(self.contacts[tuple(strongest.astype(int).T)].all())
+        figure = proteins.contact_heads(RECORDING, structure=CHAIN, sites="1-4", **LATTICE)
+        shares = [weights[self.contacts].sum() / weights.sum() for weights in self.weights]
+        numpy.testing.assert_allclose(figure.axes[0].images[0].get_array(), [shares], atol=1e-5)
+        titles = [axes.get_title(loc="left") for axes in figure.axes]
+        self.assertIn("Attention to sites", titles)
+        with self.assertRaisesRegex(atlas.Missing, "structure= or sites="):
+            proteins.contact_heads(RECORDING)
+
+    def test_commands(self):
+        """Figures and a page, as files."""
+        chosen = ["--structure", str(CHAIN), "--contact-atom", "CAlpha", "--contact-distance", "4"]
+        chosen += ["--minimum-separation", "3"]
+        commands.figures([str(RECORDING), "--only", "contacts,contact-heads", *chosen, "-o", str(atlastest.OUTPUT)])
+        for name in ("contacts", "contact-heads"):
+            self.assertTrue((atlastest.OUTPUT / f"protein-{name}.png").is_file())
+        commands.figures([str(RECORDING), "--only", "contact-heads", "--sites", "2", "-o", str(atlastest.OUTPUT / "sites")])
+        self.assertTrue((atlastest.OUTPUT / "sites" / "protein-contact-heads.png").is_file())
+        page = atlastest.OUTPUT / "protein.html"
+        web.main([str(RECORDING), "--only", "structure", *chosen, "-o", str(page)])
+        self.assertTrue(page.is_file())
+        with self.assertRaisesRegex(SystemExit, "expected a structure"):
+            web.main([str(RECORDING), "--only", "structure", "-o", str(page)])
+
+    def test_the_page_has_the_chain_and_its_pairs(self):
+        scene = web.contacts_in_space(RECORDING, structure=CHAIN, **LATTICE)
+        tube, residues, lines = scene.parts
+        self.assertEqual(residues["pointArrays"]["Token"].texts[0], "GLY 1")
+        numpy.testing.assert_allclose(residues["points"], places(), atol=1e-4)
+        self.assertEqual(len(lines["cellArrays"]["Query"]), 36)
+        low, high = tube["points"].min(0), tube["points"].max(0)
+        radius = 0.12 * 3.8
+        numpy.testing.assert_allclose(low, places().min(0) - radius, atol=radius / 2)
+        numpy.testing.assert_allclose(high, places().max(0) + radius, atol=radius / 2)
+        with self.assertRaisesRegex(atlas.Missing, "a structure"):
+            web.contacts_in_space(RECORDING)
+
+    def test_chains_are_traced_by_their_places(self):
+        """Of residues that are out of order, of another model than the first, and with a gap."""
+        lines = [line for line in CHAIN.read_text(encoding="ascii").splitlines() if line.startswith("ATOM")][:6]
+        chosen = [lines[number] for number in (3, 0, 1, 4)]
+        path = atlastest.OUTPUT / "disorder.pdb"
+        path.write_text("".join(f"MODEL        {model}\n" + "".join(f"{line}\n" for line in chosen) + "ENDMDL\n" for model in (2, 3)))
+        with atlas.open(RECORDING):
+            structure = simple.MmcifReader(FileName=str(path))
+            tube, residues = trace(data.fetch(structure), "")
+        self.assertGreater(tube.GetNumberOfPoints(), 0)
+        self.assertEqual(residues.GetNumberOfPoints(), 4)
+        found = numpy.array([residues.GetPoint(i) for i in range(4)])
+        known = numpy.array([[float(line[begin : begin + 8]) for begin in (30, 38, 46)] for line in chosen])
+        self.assertEqual(set(map(tuple, found.round(3))), set(map(tuple, known.round(3))))
+        with self.assertRaisesRegex(ValueError, "found none in chain 'Q'"):
+            trace(data.fetch(structure), "Q")
 
     def test_mutations(self):
         """Beside recordings of the protein with each residue masked."""

@@ -1,5 +1,7 @@
 """ParaView's Save Data with models."""
 
+import json
+
 import atlastest
 import numpy
 from atlastest import AtlasTest, torus
@@ -74,6 +76,28 @@ output.VTKObject.GetFieldData().RemoveArray("Format")
         for unwritable in (corpus, atlastest.read_model()):
             simple.SaveData("/no such folder/x.safetensors", proxy=unwritable)
             self.assert_one_error("/no such folder/x.safetensors: cannot write file")
+
+    def test_circuit(self):
+        """What is read and written again has the same bytes; ParaView offers the format for such graphs alone."""
+        config = atlastest.DATA / "models" / "language-2" / "config.json"
+        model = simple.TransformerReader(FileName=str(config), Checkpoints=0)
+        found = simple.AttributionPatching(
+            Input=model, Prompt="the king of Egypt", PatchFrom="the king of Judah", Steps=1, Top=12
+        )
+        first, again = atlastest.OUTPUT / "found.circuit", atlastest.OUTPUT / "again.circuit"
+        simple.SaveData(str(first), proxy=found)
+        read = simple.OpenDataFile(str(first))
+        self.assertEqual(read.GetXMLName(), "CircuitReader")
+        simple.SaveData(str(again), proxy=read)
+        self.assertEqual(again.read_bytes(), first.read_bytes())
+        written = json.loads(first.read_text(encoding="utf-8"))
+        self.assertEqual(len(written["edges"]), 12)
+        self.assertEqual(written["model"], {"architecture": "transformer_lens", "layers": 2, "heads": 8, "mlps": "none"})
+        simple.SaveData("/no such folder/x.circuit", proxy=read)
+        self.assert_one_error("/no such folder/x.circuit: cannot write file")
+        with self.assertRaises(AttributeError):
+            simple.SaveData(str(atlastest.OUTPUT / "x.circuit"), proxy=torus(atlastest.read_model()))
+        self.assert_one_error("No matching writer found for extension: circuit")
 
     def test_is_for_models_only(self):
         path = str(atlastest.OUTPUT / "x.safetensors")

@@ -3,12 +3,15 @@
 import os
 import subprocess
 import unittest
+from unittest import mock
 
 import atlastest
 import numpy
-from atlastest import OUTPUT, PALETTE, RECORDING, TRAINED
+from atlastest import OUTPUT, PALETTE, RECORDING, TRAINED, draws_surfaces
+from attentionatlas._internal import windows
 from figuretest import check_pdf, poppler
 from matplotlib.image import imread
+from vtkmodules.vtkCommonCore import vtkVersion
 
 PYTHON = "/usr/bin/python3"
 #: No import finds ParaView.
@@ -32,6 +35,7 @@ class VtkFigures(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    @draws_surfaces
     def test_sphere(self):
         # Seen along an axis, each place of the sphere has the hue of the class with the largest logit there.
         code = """
@@ -61,6 +65,7 @@ with atlas.open(sys.argv[1]) as model:
         corners = x * x + y * y > 1.1
         self.assertTrue((pixels[corners] == 1).all())
 
+    @draws_surfaces
     def test_deformed_torus(self):
         # As transparent as it is, the whole has the hue of its color map: more red than blue above, and less below.
         code = "atlas.save(atlas.figures.deformed_torus(sys.argv[1], width_mm=60, dpi=150), sys.argv[2], 150)"
@@ -91,6 +96,15 @@ with atlas.open(sys.argv[1]) as model:
         done = run(code, TRAINED, DISPLAY="unix:9999")
         if done.returncode:
             self.assertRegex(done.stderr, r"OSError: DISPLAY: VTK 9\.\d draws .* found none\. Run .* xvfb-run -a python3")
+
+    def test_no_library(self):
+        # VTK 9.4 and later would crash without what they render with; those before need no library of these.
+        with mock.patch.object(windows, "has_display", return_value=False), mock.patch.object(windows, "_load", return_value=None):
+            newer = (vtkVersion.GetVTKMajorVersion(), vtkVersion.GetVTKMinorVersion()) >= (9, 4)
+            self.assertNotEqual(windows._finds_libraries(), newer)
+            with mock.patch.object(windows, "_finds_libraries", return_value=False):
+                with self.assertRaisesRegex(OSError, "DISPLAY: VTK 9.* libEGL or libOSMesa, and found none. Install .* libegl1"):
+                    windows.need_rendering()
 
 
 if __name__ == "__main__":

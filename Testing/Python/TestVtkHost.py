@@ -19,6 +19,7 @@ OPTIONS = {
     "ActivationPatching": {"Prompt": "the king of Egypt", "PatchFrom": "the king of Israel"},
     "AttributionPatching": {"Prompt": "the king of Egypt", "PatchFrom": "the king of Israel", "Circuit": "Nodes"},
     "AttentionOnlyTraining": {"Steps": 20, "Seed": 3},
+    "CircuitReader": {"FileName": str(OUTPUT / "written.circuit"), "CompareWith": str(OUTPUT / "other.circuit")},
     "CorpusReader": {"FileName": str(DATA / "corpus" / "language-2.safetensors")},
     "AttentionOnlyModelReader": {"FileNames": [str(MODEL)]},
     "RecordingReader": {"FileName": str(DATA / "recordings" / "gpt2-data-visualization.safetensors")},
@@ -75,6 +76,10 @@ _atom_site.Cartn_z
 ATOM 1 N N GLY A 1 0.0 0.5 1.0
 ATOM 2 C CA GLY A 1 1.5 0.5 1.0
 """
+#: A circuit of a small model; and another one, without the node.
+CIRCUIT = """{"format": "attention-atlas.circuit", "version": 1,
+"model": {"architecture": "gpt2", "layers": 1, "heads": 2, "mlps": "none"},
+"nodes": ["head 0.1"], "edges": [{"from": "embed", "to": "head 0.0", "input": "K", "effect": -0.5}]}"""
 #: What each format is an output of.
 SOURCES = {
     "attention-atlas.attention-only": "AttentionOnlyModelReader", "attention-atlas.recording": "TransformerRecorder",
@@ -148,6 +153,8 @@ class VtkHostTest(unittest.TestCase):
     def test_every_filter_gives_what_its_proxy_gives(self):
         Image.fromarray(numpy.arange(16 * 16 * 3, dtype=numpy.uint8).reshape(16, 16, 3)).save(OUTPUT / "patches.png")
         (OUTPUT / "atoms.cif").write_text(ATOMS, encoding="utf-8")
+        (OUTPUT / "written.circuit").write_text(CIRCUIT, encoding="utf-8")
+        (OUTPUT / "other.circuit").write_text(CIRCUIT.replace('"head 0.1"', ""), encoding="utf-8")
         mesh = simple.XMLPolyDataReader(FileName=[str(DATA / "geometry" / "points.vtp")])
         proxies = Chain(lambda name, **options: getattr(simple, name)(**options), simple.OutputPort, mesh)
         classes = Chain(vtkhost.Filter, vtkhost.Port, servermanager.Fetch(mesh))

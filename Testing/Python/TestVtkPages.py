@@ -11,6 +11,7 @@ import unittest
 import numpy
 from atlastest import DATA, OUTPUT, RECORDING, TRAINED, read_picture, read_safetensors, write_safetensors
 from attentionatlas import article, web
+from attentionatlas._internal import host
 from randomrecording import write_recording
 from webpages import Page
 
@@ -34,6 +35,8 @@ scenes = [
 ]
 web.page(scenes, sys.argv[5])
 """
+#: Tests that compare with ParaView, or run a part of it.
+with_paraview = unittest.skipUnless(host.is_paraview(), "needs ParaView")
 
 
 def run(code, *arguments):
@@ -68,6 +71,7 @@ class VtkPages(unittest.TestCase):
         else:
             self.assertEqual(found, expected, place)
 
+    @with_paraview
     def test_pages_are_those_of_paraview(self):
         recording = write_recording(OUTPUT / "random.safetensors")
         files = [TRAINED, recording, DATA / "models" / "induction", DATA / "corpus" / "language-2.safetensors"]
@@ -159,6 +163,7 @@ with atlas.open(sys.argv[1]) as model:
             near = (colors / numpy.linalg.norm(colors, axis=1)[:, None] @ hue) > 0.99
             self.assertGreater(near.mean(), 0.9)
 
+    @with_paraview
     def test_article(self):
         """The same seed gives the same article; a state needs ParaView."""
         options = "steps=100, pdf=False, states=False"
@@ -192,6 +197,7 @@ article.main(["-o", sys.argv[1] + "/some.html", "--steps", "100", "--no-pdf"])
         ])
         self.assertEqual([path.name for path in folder.iterdir()], ["some.html"])
 
+    @with_paraview
     def test_states_that_fail(self):
         """What they had begun is gone."""
         folder = OUTPUT / "failed-states"

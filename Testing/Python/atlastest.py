@@ -3,6 +3,7 @@
 Scripts run in ParaView, or on VTK alone with ATLAS_HOST=VTK; `simple` has the filters in both, and in ParaView all the rest.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 
 import numpy
 from attentionatlas._internal import host
+from attentionatlas._internal.windows import need_rendering
 from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkLogger, vtkPoints
 from vtkmodules.vtkCommonDataModel import vtkPolyData
@@ -195,11 +197,6 @@ def columns(source, port=0):
     return found
 
 
-def field_value(source, name):
-    """The first value of a field array of a source's output."""
-    return fetch(source).GetFieldData().GetArray(name).GetTuple1(0)
-
-
 def model_blocks(source, rank=0):
     """The tensors of a model, by name, on one of the ranks."""
     blocks = servermanager.Fetch(source, rank)
@@ -292,6 +289,20 @@ if host.is_paraview():
     servermanager.ProxyNamespace._findProxy = _find_proxy
 else:
     RANKS, simple = 1, _Simple()
+
+
+def draws_surfaces(test):
+    """A test that is skipped where VTK cannot draw surfaces: before 9.4 without a display."""
+
+    @functools.wraps(test)
+    def run(self):
+        try:
+            need_rendering()
+        except OSError as error:
+            self.skipTest(str(error))
+        test(self)
+
+    return run
 
 
 def hide_bars():

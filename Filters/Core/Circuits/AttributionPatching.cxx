@@ -10,10 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
-#include <numeric>
 #include <set>
-#include <tuple>
 #include <utility>
 
 namespace atlas
@@ -32,28 +31,15 @@ struct EdgeReader
   std::int64_t writers = 0;
 };
 
-/// The number of nodes before layer l.
-std::int64_t NodesBefore(const TransformerConfig& config, std::int64_t l)
-{
-  return 1 + l * (config.heads + (config.mlpDimension > 0 ? 1 : 0));
-}
-
-/// How many nodes write what a node reads.
-std::int64_t WritersOf(const TransformerConfig& config, const CircuitNode& node)
-{
-  const bool readsHeads =
-    node.kind == CircuitNodeKind::Mlp && config.order == SublayerOrder::Sequential;
-  return NodesBefore(config, node.layer) + (readsHeads ? config.heads : 0);
-}
-
 std::vector<EdgeReader> ReadersOf(
   const TransformerConfig& config, const std::vector<CircuitNode>& nodes)
 {
+  const CircuitShape shape(config);
   std::vector<EdgeReader> readers;
   for (std::size_t i = 1; i < nodes.size(); ++i)
   {
     const auto node = static_cast<std::int32_t>(i);
-    const std::int64_t writers = WritersOf(config, nodes[i]);
+    const std::int64_t writers = shape.WritersOf(nodes[i]);
     if (nodes[i].kind == CircuitNodeKind::Head)
     {
       for (const EdgeInput input : InputsOfHead)
@@ -67,6 +53,18 @@ std::vector<EdgeReader> ReadersOf(
     }
   }
   return readers;
+}
+
+/// One sequence of an input of texts.
+TransformerInput SequenceOf(const TransformerInput& input, std::size_t s)
+{
+  TransformerInput one;
+  one.tokens = { input.tokens[s] };
+  if (!input.segments.empty())
+  {
+    one.segments = { input.segments[s] };
+  }
+  return one;
 }
 
 /// Calls `call`; messages of its errors begin with the name of the run.
@@ -83,53 +81,8 @@ auto InRun(const std::string& name, const Call& call)
   }
 }
 
-}
-
-std::string NameOf(const CircuitNode& node)
-{
-  switch (node.kind)
-  {
-    case CircuitNodeKind::Embedding:
-      return "embed";
-    case CircuitNodeKind::Head:
-      return "head " + std::to_string(node.layer) + "." + std::to_string(node.head);
-    case CircuitNodeKind::Mlp:
-      return "mlp " + std::to_string(node.layer);
-    default:
-      return "logits";
-  }
-}
-
-std::vector<CircuitNode> CircuitNodes(const TransformerConfig& config)
-{
-  std::vector<CircuitNode> nodes = { {} };
-  const auto layers = static_cast<std::int32_t>(config.layers);
-  for (std::int32_t l = 0; l < layers; ++l)
-  {
-    for (std::int32_t h = 0; h < static_cast<std::int32_t>(config.heads); ++h)
-    {
-      nodes.push_back({ CircuitNodeKind::Head, l, h });
-    }
-    if (config.mlpDimension > 0)
-    {
-      nodes.push_back({ CircuitNodeKind::Mlp, l });
-    }
-  }
-  nodes.push_back({ CircuitNodeKind::Logits, layers });
-  return nodes;
-}
-
-std::int64_t CircuitEdgeCount(const TransformerConfig& config)
-{
-  std::int64_t count = 0;
-  for (const EdgeReader& reader : ReadersOf(config, CircuitNodes(config)))
-  {
-    count += reader.writers;
-  }
-  return count;
-}
-
-struct AttributionPatching::Impl
+/// The runs of a prompt and of the one that is patched from.
+struct PatchedPair
 {
   const Transformer& Model;
   const TransformerConfig& Config;
@@ -145,8 +98,8 @@ struct AttributionPatching::Impl
   double Clean = 0;
   double Corrupted = 0;
 
-  Impl(const Transformer& model, const TransformerInput& clean, const TransformerInput& corrupted,
-    AttributionOptions options)
+  PatchedPair(const Transformer& model, const TransformerInput& clean,
+    const TransformerInput& corrupted, AttributionOptions options)
     : Model(model)
     , Config(model.GetConfig())
     , Options(std::move(options))
@@ -314,19 +267,6 @@ struct AttributionPatching::Impl
     }
   }
 
-  std::vector<CircuitEdge> EdgesOf(const std::vector<EdgeReader>& readers) const
-  {
-    std::vector<CircuitEdge> edges;
-    for (const EdgeReader& reader : readers)
-    {
-      for (std::int64_t from = 0; from < reader.writers; ++from)
-      {
-        edges.push_back({ static_cast<std::int32_t>(from), reader.node, reader.input });
-      }
-    }
-    return edges;
-  }
-
   Attribution Attribute(bool edges, const Progress& all) const
   {
     Attribution found;
@@ -335,7 +275,7 @@ struct AttributionPatching::Impl
     const std::vector<EdgeReader> readers = ReadersOf(this->Config, this->Nodes);
     if (edges)
     {
-      found.edges = this->EdgesOf(readers);
+      found.edges = CircuitEdges(this->Config);
     }
     const std::int64_t steps = this->Options.steps;
     const double weight = 1 / static_cast<double>(steps);
@@ -405,6 +345,52 @@ struct AttributionPatching::Impl
       this->Logits);
   }
 
+  /// The measure at the end of this residual stream.
+  double End(const DoubleMatrix& residual) const
+  {
+    return this->Gradient.Difference(
+      this->Gradient.RunFrom(this->Config.layers, residual), this->Logits);
+  }
+
+  double WithPatchedEdge(const CircuitEdge& edge) const
+  {
+    const SingleThreadedBlas blas;
+    const TracedRun& run = this->CleanRun;
+    const CircuitNode& writer = this->Nodes[edge.from];
+    const CircuitNode& reader = this->Nodes[edge.to];
+    const DoubleMatrix change = this->Written(run, writer, this->ChangeOf(writer));
+    if (reader.kind == CircuitNodeKind::Logits)
+    {
+      return this->End(run.residual + change);
+    }
+    const std::int64_t l = reader.layer;
+    const TracedLayer& layer = run.layers[l];
+    DoubleMatrix next = l + 1 < this->Config.layers ? run.layers[l + 1].residual : run.residual;
+    const auto addMlp = [&](const DoubleMatrix& read)
+    { next += this->Gradient.WrittenByMlp(run, l, this->Gradient.MlpOutput(l, read) - layer.mlp); };
+    if (reader.kind == CircuitNodeKind::Mlp)
+    {
+      addMlp(layer.middle + change);
+    }
+    else
+    {
+      HeadStreams streams = { layer.residual, layer.residual, layer.residual };
+      (edge.input == EdgeInput::Query  ? streams.query
+        : edge.input == EdgeInput::Key ? streams.key
+                                       : streams.value) += change;
+      const std::int64_t d = this->Config.headDimension;
+      const DoubleMatrix z = this->Gradient.HeadOutput(l, reader.head, streams);
+      const DoubleMatrix written =
+        this->Written(run, reader, z - layer.heads.middleCols(reader.head * d, d));
+      next += written;
+      if (CircuitShape(this->Config).mlps == CircuitMlps::AfterHeads)
+      {
+        addMlp(layer.middle + written);
+      }
+    }
+    return this->Gradient.Difference(this->Gradient.RunFrom(l + 1, next), this->Logits);
+  }
+
   /// The writers of the edges to each input.
   using Writers = std::map<std::pair<std::int32_t, EdgeInput>, std::set<std::int32_t>>;
 
@@ -472,41 +458,110 @@ struct AttributionPatching::Impl
       next += static_cast<std::int32_t>(count);
       progress(next, last);
     }
-    return this->Gradient.Difference(this->Gradient.End(StreamOf(this->CorruptedRun.residual,
-                                       writers, last, EdgeInput::Stream, changes)),
-      this->Logits);
+    return this->End(
+      StreamOf(this->CorruptedRun.residual, writers, last, EdgeInput::Stream, changes));
+  }
+};
+
+}
+
+/// A pair after the other one, in order, so that sums do not depend on threads.
+struct AttributionPatching::Impl
+{
+  const Transformer& Model;
+  std::vector<std::unique_ptr<const PatchedPair>> Pairs;
+
+  Impl(const Transformer& model, const TransformerInput& clean, const TransformerInput& corrupted,
+    const AttributionOptions& options)
+    : Model(model)
+  {
+    const std::size_t count = clean.tokens.size();
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      AttributionOptions of = options;
+      of.progress = options.progress.Part(i, i + 1, count);
+      this->Pairs.push_back(std::make_unique<const PatchedPair>(
+        model, SequenceOf(clean, i), SequenceOf(corrupted, i), std::move(of)));
+    }
+  }
+
+  /// The mean over pairs of what of(pair, progress) gives.
+  template<class Of>
+  double Mean(const Progress& progress, const Of& of) const
+  {
+    return ReadIntact(this->Model.GetFiles(),
+      [&]
+      {
+        double sum = 0;
+        const std::size_t count = this->Pairs.size();
+        for (std::size_t i = 0; i < count; ++i)
+        {
+          sum += of(*this->Pairs[i], progress.Part(i, i + 1, count));
+        }
+        return sum / static_cast<double>(count);
+      });
+  }
+
+  Attribution Attribute(bool edges, const Progress& progress) const
+  {
+    const std::size_t count = this->Pairs.size();
+    std::int64_t longest = 0;
+    for (const auto& pair : this->Pairs)
+    {
+      longest = std::max(longest, pair->Length);
+    }
+    Attribution mean;
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      Attribution found = this->Pairs[i]->Attribute(edges, progress.Part(i, i + 1, count));
+      if (i == 0)
+      {
+        mean.nodes = found.nodes;
+        mean.effects = DoubleMatrix::Zero(found.effects.rows(), longest);
+        mean.edges = CircuitEdges(this->Pairs[i]->Config);
+        mean.edges.resize(found.edges.size());
+      }
+      const double weight = 1 / static_cast<double>(count);
+      mean.effects.leftCols(found.effects.cols()) += weight * found.effects;
+      for (std::size_t k = 0; k < mean.edges.size(); ++k)
+      {
+        mean.edges[k].effect += weight * found.edges[k].effect;
+      }
+    }
+    return mean;
   }
 };
 
 AttributionPatching::AttributionPatching(const Transformer& model, const TransformerInput& clean,
-  const TransformerInput& corrupted, AttributionOptions options)
+  const TransformerInput& corrupted, const AttributionOptions& options)
 {
   CheckGradients(model);
   CheckAttribution(model, clean, corrupted, options);
-  this->Data = ReadIntact(model.GetFiles(),
-    [&] { return std::make_unique<Impl>(model, clean, corrupted, std::move(options)); });
+  this->Data = ReadIntact(
+    model.GetFiles(), [&] { return std::make_unique<Impl>(model, clean, corrupted, options); });
 }
 
 AttributionPatching::~AttributionPatching() = default;
 
 const std::vector<CircuitNode>& AttributionPatching::GetNodes() const
 {
-  return this->Data->Nodes;
+  return this->Data->Pairs.front()->Nodes;
 }
 
-const LogitPair& AttributionPatching::GetLogits() const
+const LogitPair& AttributionPatching::GetLogits(std::size_t pair) const
 {
-  return this->Data->Logits;
+  return this->Data->Pairs[pair]->Logits;
 }
 
 double AttributionPatching::Clean() const
 {
-  return this->Data->Clean;
+  return this->Data->Mean({}, [](const PatchedPair& pair, const Progress&) { return pair.Clean; });
 }
 
 double AttributionPatching::Corrupted() const
 {
-  return this->Data->Corrupted;
+  return this->Data->Mean(
+    {}, [](const PatchedPair& pair, const Progress&) { return pair.Corrupted; });
 }
 
 Attribution AttributionPatching::Attribute(bool edges, const Progress& progress) const
@@ -518,37 +573,31 @@ Attribution AttributionPatching::Attribute(bool edges, const Progress& progress)
 double AttributionPatching::WithPatched(
   const std::vector<bool>& nodes, const Progress& progress) const
 {
-  return ReadIntact(
-    this->Data->Model.GetFiles(), [&] { return this->Data->WithPatched(nodes, progress); });
+  return this->Data->Mean(progress,
+    [&](const PatchedPair& pair, const Progress& part) { return pair.WithPatched(nodes, part); });
+}
+
+double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge) const
+{
+  CheckEdgeCircuits(this->Data->Model.GetConfig(), "exact edges");
+  return this->Data->Mean(
+    {}, [&](const PatchedPair& pair, const Progress&) { return pair.WithPatchedEdge(edge); });
 }
 
 double AttributionPatching::WithEdges(
   const std::vector<CircuitEdge>& kept, const Progress& progress) const
 {
-  CheckEdgeCircuits(this->Data->Config);
-  return ReadIntact(
-    this->Data->Model.GetFiles(), [&] { return this->Data->WithEdges(kept, progress); });
+  CheckEdgeCircuits(this->Data->Model.GetConfig());
+  return this->Data->Mean(progress,
+    [&](const PatchedPair& pair, const Progress& part) { return pair.WithEdges(kept, part); });
 }
 
-void CheckEdgeCircuits(const TransformerConfig& config)
+void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what)
 {
   ThrowIf<ModelError>(
     config.normPlace == NormPlace::BeforeAndAfter || config.normPlace == NormPlace::AfterOutput,
-    "Circuit: expected, for circuits of edges, a model without normalizations of what attention "
-    "and MLP add, found ",
-    config.architecture, ".");
-}
-
-void CheckDifferentMeasures(const AttributionPatching& patching)
-{
-  const double clean = patching.Clean();
-  const double corrupted = patching.Corrupted();
-  constexpr double tolerance = 1e-9; // of rounding
-  ThrowIf<OptionError>(
-    std::abs(clean - corrupted) <= tolerance * (std::abs(clean) + std::abs(corrupted)),
-    "Circuit: expected runs with different logit differences, found ", clean,
-    " in both; change Target, Against or Position, which must not be before the first token in "
-    "which Prompt and PatchFrom differ.");
+    what, ": expected, for circuits of edges, a model without normalizations of what attention ",
+    "and MLP add, found ", config.architecture, ".");
 }
 
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
@@ -559,114 +608,40 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   CheckInput(config, corrupted, "PatchFrom: ");
   const std::vector<std::int64_t> lengths = SequenceLengths(config, clean);
   const std::vector<std::int64_t> others = SequenceLengths(config, corrupted);
-  ThrowIf<OptionError>(lengths.size() != 1 || others.size() != 1,
-    "attribution: expected one prompt and one to patch from, found ", lengths.size(), " and ",
+  ThrowIf<OptionError>(lengths.empty() || lengths.size() != others.size(),
+    "PatchFrom: expected as many prompts as Prompt has, ", lengths.size(), ", found ",
     others.size(), ".");
-  ThrowIf<OptionError>(lengths != others, "PatchFrom: expected as many tokens as the prompt has, ",
-    lengths[0], ", found ", others[0], ".");
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+  {
+    ThrowIf<OptionError>(lengths[i] != others[i],
+      "PatchFrom: expected as many tokens as the prompt has, ", lengths[i], ", found ", others[i],
+      lengths.size() > 1 ? " in pair " + std::to_string(i) : "", ".");
+  }
   ThrowIf<OptionError>(options.steps < 1, "Steps: expected at least 1, found ", options.steps, ".");
-  ThrowIf<OptionError>(options.position < -1 || options.position >= lengths[0],
-    "Position: expected -1 or one of the prompt, 0 to ", lengths[0] - 1, ", found ",
-    options.position, ".");
+  const std::int64_t shortest = *std::min_element(lengths.begin(), lengths.end());
+  ThrowIf<OptionError>(options.position < -1 || options.position >= shortest,
+    "Position: expected -1 or one of ", lengths.size() > 1 ? "all prompts" : "the prompt",
+    ", 0 to ", shortest - 1, ", found ", options.position, ".");
   RequireTokens(config, options.target, options.against);
 }
 
-double AttributionMemory(const Transformer& model, std::int64_t length, bool edges, int threads)
+double AttributionMemory(
+  const Transformer& model, const std::vector<std::int64_t>& lengths, bool edges, int threads)
 {
   const TransformerConfig& config = model.GetConfig();
-  const auto nodes = static_cast<double>(NodesBefore(config, config.layers) + 1);
+  const std::int64_t length = *std::max_element(lengths.begin(), lengths.end());
+  const auto nodes = static_cast<double>(CircuitNodes(config).size());
   const double blocks = 17. * ThreadCount(threads); // of readers
   const double rows = edges ? nodes + blocks : 4;
   const double row =
     static_cast<double>(length) * static_cast<double>(config.modelDimension) * sizeof(double);
-  constexpr double edge = 250; // bytes, with what circuits and a table of edges take
-  return 3 * GradientMemory(model, length, threads) + rows * row +
-         (edges ? static_cast<double>(CircuitEdgeCount(config)) * edge : 0);
-}
-
-void SortByMagnitude(std::vector<CircuitEdge>& edges)
-{
-  const auto rank = [](const CircuitEdge& edge)
-  { return std::tuple(-std::abs(edge.effect), edge.to, edge.input, edge.from); };
-  std::sort(edges.begin(), edges.end(),
-    [&](const CircuitEdge& a, const CircuitEdge& b) { return rank(a) < rank(b); });
-}
-
-namespace
-{
-
-/// The indices of effects by falling magnitude; equal ones in order.
-std::vector<std::size_t> StrongestFirst(const std::vector<double>& effects)
-{
-  std::vector<std::size_t> order(effects.size());
-  std::iota(order.begin(), order.end(), std::size_t{ 0 });
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b)
-    { return std::pair(-std::abs(effects[a]), a) < std::pair(-std::abs(effects[b]), b); });
-  return order;
-}
-
-/// The points of circuits, where measure(whether each is in a set, progress) is that with the set
-/// alone.
-template<class Measure>
-std::vector<CircuitPoint> CurveOf(const std::vector<double>& effects,
-  const std::vector<std::int64_t>& sizes, const Progress& progress, const Measure& measure)
-{
-  const std::vector<std::size_t> order = StrongestFirst(effects);
-  std::vector<CircuitPoint> curve;
-  for (const std::int64_t size : sizes)
+  constexpr double edge = 350; // bytes, with what circuits and a table of edges take
+  double runs = GradientMemory(model, length, threads); // of a step
+  for (const std::int64_t one : lengths)
   {
-    ThrowIf<OptionError>(size < 0 || ToIndex(size) > order.size(),
-      "size of a circuit: expected 0 to ", order.size(), ", found ", size, ".");
-    std::vector<bool> isIn(effects.size());
-    std::for_each_n(order.begin(), size, [&](std::size_t i) { isIn[i] = true; });
-    const Progress part = progress.Part(curve.size(), curve.size() + 1, sizes.size());
-    CircuitPoint point;
-    point.size = size;
-    point.kept = measure(isIn, part.Part(0, 0.5));
-    isIn.flip();
-    point.removed = measure(isIn, part.Part(0.5, 1));
-    curve.push_back(point);
+    runs += 2 * GradientMemory(model, one, threads);
   }
-  return curve;
-}
-
-}
-
-std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
-  const Attribution& attribution, const std::vector<std::int64_t>& sizes, const Progress& progress)
-{
-  std::vector<double> effects(attribution.nodes.size() - 1);
-  for (std::size_t i = 0; i < effects.size(); ++i)
-  {
-    effects[i] = attribution.Effect(static_cast<std::int64_t>(i));
-  }
-  return CurveOf(effects, sizes, progress,
-    [&](std::vector<bool> isIn, const Progress& part)
-    {
-      isIn.flip();
-      return patching.WithPatched(isIn, part);
-    });
-}
-
-std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
-  const Attribution& attribution, const std::vector<std::int64_t>& sizes, const Progress& progress)
-{
-  std::vector<double> effects(attribution.edges.size());
-  std::transform(attribution.edges.begin(), attribution.edges.end(), effects.begin(),
-    [](const CircuitEdge& edge) { return edge.effect; });
-  return CurveOf(effects, sizes, progress,
-    [&](const std::vector<bool>& isIn, const Progress& part)
-    {
-      std::vector<CircuitEdge> kept;
-      for (std::size_t i = 0; i < isIn.size(); ++i)
-      {
-        if (isIn[i])
-        {
-          kept.push_back(attribution.edges[i]);
-        }
-      }
-      return patching.WithEdges(kept, part);
-    });
+  return runs + rows * row + (edges ? static_cast<double>(CircuitEdgeCount(config)) * edge : 0);
 }
 
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "Base/Progress.h"
+#include "Circuit.h"
 #include "Preprocessing/TransformerInput.h"
 #include "Run/LogitPair.h"
 #include "Weights/ProcessedWeights.h"
@@ -14,46 +15,6 @@
 
 namespace atlas
 {
-
-/// What writes to the residual stream, or reads the logits from it.
-enum class CircuitNodeKind
-{
-  Embedding, ///< what the first layer reads
-  Head,
-  Mlp,
-  Logits
-};
-
-struct CircuitNode
-{
-  CircuitNodeKind kind = CircuitNodeKind::Embedding;
-  std::int32_t layer = -1; ///< -1 for the embedding; L for the logits
-  std::int32_t head = -1;  ///< -1 but for heads
-};
-
-/// "embed", "head 0.1" (layer and head), "mlp 0", "logits".
-std::string NameOf(const CircuitNode& node);
-
-/// The nodes of a model in the order in which they are computed: embedding, heads and MLP of each
-/// layer, logits.
-std::vector<CircuitNode> CircuitNodes(const TransformerConfig& config);
-
-/// What of a node reads what another one writes.
-enum class EdgeInput
-{
-  Query, ///< of a head
-  Key,
-  Value,
-  Stream ///< of an MLP or the logits
-};
-
-struct CircuitEdge
-{
-  std::int32_t from = 0; ///< indices of nodes
-  std::int32_t to = 0;
-  EdgeInput input = EdgeInput::Stream;
-  double effect = 0;
-};
 
 struct AttributionOptions
 {
@@ -72,7 +33,8 @@ struct AttributionOptions
 struct Attribution
 {
   std::vector<CircuitNode> nodes;
-  DoubleMatrix effects;           ///< [nodes, T], by position; 0 for the logits
+  DoubleMatrix effects;           ///< [nodes, T], by position; 0 for the logits, and behind the end
+                                  ///< of a prompt that is shorter than the longest
   std::vector<CircuitEdge> edges; ///< by reader, its input, then writer; empty unless asked for
 
   double Effect(std::int64_t node) const { return this->effects.row(node).sum(); }
@@ -94,23 +56,26 @@ struct Attribution
 /// 2024: EAP-IG). The effects of the edges from a node add up to that of the node. Where a
 /// normalization follows what heads and MLPs write (Gemma 2), it is replaced by its derivative.
 ///
+/// Of several pairs of prompts, each with as many tokens, all measures and effects are means over
+/// the pairs.
+///
 /// Outputs of heads are z, before W_O, and those of MLPs are before any normalization after them;
 /// so biases that do not depend on the prompt have no part in an effect. In double precision;
 /// results are equal to the byte for any number of threads.
 class AttributionPatching
 {
 public:
-  /// Runs both prompts. The model must outlive this object. Throws as CheckGradients and
-  /// CheckAttribution, and ModelError if a run is not finite. Messages begin with Prompt, the clean
-  /// one, or PatchFrom.
+  /// Runs all prompts: a sequence of both inputs for each pair. The model must outlive this object.
+  /// Throws as CheckGradients and CheckAttribution, and ModelError if a run is not finite. Messages
+  /// begin with Prompt, the clean one, or PatchFrom.
   AttributionPatching(const Transformer& model, const TransformerInput& clean,
-    const TransformerInput& corrupted, AttributionOptions options);
+    const TransformerInput& corrupted, const AttributionOptions& options);
   ~AttributionPatching();
 
   const std::vector<CircuitNode>& GetNodes() const;
 
-  /// The tokens and the position, as given or chosen.
-  const LogitPair& GetLogits() const;
+  /// The tokens and the position of a pair, as given or chosen.
+  const LogitPair& GetLogits(std::size_t pair = 0) const;
   double Clean() const;
   double Corrupted() const;
 
@@ -123,6 +88,11 @@ public:
   /// list at its end, the logits, which have no output.
   double WithPatched(const std::vector<bool>& nodes, const Progress& progress = {}) const;
 
+  /// The measure of the clean run with one input of a node reading from another node what this one
+  /// writes in the corrupted run, and all that follows computed from it: exact patching of an edge,
+  /// that is WithEdges of all others. Throws as CheckEdgeCircuits.
+  double WithPatchedEdge(const CircuitEdge& edge) const;
+
   /// The measure of a run in which each input of a node reads what its writers give in the
   /// corrupted run, but along the `kept` edges what they give in this run. With all edges of
   /// Attribute it is the clean run, with none the corrupted one (Conmy et al. 2023; Hanna et al.
@@ -134,52 +104,18 @@ private:
   std::unique_ptr<Impl> Data;
 };
 
-/// Throws OptionError unless both prompts are one sequence of equally many tokens, steps are at
-/// least 1, and the position and the tokens exist.
+/// Throws OptionError unless both inputs have equally many sequences, at least one, of equally many
+/// tokens each, steps are at least 1, and the position and the tokens exist.
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   const TransformerInput& corrupted, const AttributionOptions& options);
 
-/// Throws ModelError if normalizations follow what attention or MLPs write, as in Gemma 2: there
-/// edges do not add up, and circuits of them cannot be run.
-void CheckEdgeCircuits(const TransformerConfig& config);
-
-/// Throws OptionError if the measures of both runs are equal but for rounding: then a circuit has
-/// no part of their difference.
-void CheckDifferentMeasures(const AttributionPatching& patching);
-
-/// The number of edges of a model.
-std::int64_t CircuitEdgeCount(const TransformerConfig& config);
+/// Throws ModelError, which begins with `what`, if normalizations follow what attention or MLPs
+/// write, as in Gemma 2: there edges do not add up, and circuits of them cannot be run.
+void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what = "Circuit");
 
 /// An upper bound, in bytes, on the memory of AttributionPatching and of the tables of its results,
-/// for prompts of `length` tokens.
+/// for pairs of prompts of these lengths, at least one.
 double AttributionMemory(
-  const Transformer& model, std::int64_t length, bool edges, int threads = 0);
-
-/// Sorts edges by falling magnitude of their effects; equal ones by reader, its input, then writer.
-void SortByMagnitude(std::vector<CircuitEdge>& edges);
-
-/// How well a circuit of the strongest nodes or edges does alone.
-struct CircuitPoint
-{
-  std::int64_t size = 0; ///< nodes or edges in the circuit, the strongest ones
-  double kept = 0;       ///< the measure with all others as in the corrupted run
-  double removed = 0;    ///< the measure with these as in the corrupted run
-};
-
-/// The curves of circuits of growing size, by falling magnitude of the effects; equal ones in their
-/// order. Nodes: all, without the logits. With m the measure,
-///
-///     faithfulness    = (m kept - m corrupted) / (m clean - m corrupted),
-///     without circuit = (m removed - m corrupted) / (m clean - m corrupted).
-///
-/// The first (Hanna et al. 2024) is 1 if the circuit alone reproduces the whole model's difference,
-/// and 0 for an empty one. The second is the share of the difference that remains in the model
-/// without the circuit: 1 if nothing is removed, 0 if nothing is left.
-std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
-  const Attribution& attribution, const std::vector<std::int64_t>& sizes,
-  const Progress& progress = {});
-std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
-  const Attribution& attribution, const std::vector<std::int64_t>& sizes,
-  const Progress& progress = {});
+  const Transformer& model, const std::vector<std::int64_t>& lengths, bool edges, int threads = 0);
 
 }

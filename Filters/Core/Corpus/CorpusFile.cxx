@@ -6,11 +6,10 @@
 #include "Files/AtomicFile.h"
 #include "Files/JsonText.h"
 #include "Files/Safetensors.h"
+#include "Internal/CorpusArchive.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -25,292 +24,13 @@ using Integers = std::vector<std::int64_t>;
 /// The value of the metadata entry `alibi`: how it counts in scores of contexts.
 constexpr const char* AlibiByDistance = "by distance";
 
-std::int64_t Count(std::size_t size)
-{
-  return static_cast<std::int64_t>(size);
-}
-
-/// Numbers that are written to where a tensor is.
-class NumbersOut
-{
-public:
-  explicit NumbersOut(std::byte* to)
-    : To(to)
-  {
-  }
-
-  void Integer(std::int64_t value) { this->Put(value); }
-  void Count(std::int64_t value) { this->Put(value); }
-  void Flag(bool value) { this->Put<std::int64_t>(value ? 1 : 0); }
-  void Sum(const ExactSum& sum)
-  {
-    this->Put(sum.High());
-    this->Put(sum.Low());
-  }
-  template<int Bits>
-  void Sum(const FixedSum<Bits>& sum)
-  {
-    this->Put(sum.Stored());
-  }
-  void Double(double value) { this->Put(value); }
-  void Float(float value) { this->Put(value); }
-  void WideFloat(float value) { this->Put(static_cast<double>(value)); }
-
-private:
-  std::byte* To;
-
-  template<class Value>
-  void Put(Value value)
-  {
-    std::memcpy(this->To, &value, sizeof(value));
-    this->To += sizeof(value);
-  }
-};
-
-/// Numbers that are read from a tensor. What could not have been written throws ModelError.
-class NumbersIn
-{
-public:
-  NumbersIn(const TensorView& view, std::string what)
-    : From(view.data)
-    , What(std::move(what))
-  {
-  }
-
-  void Integer(std::int64_t& value) { value = this->Get<std::int64_t>(); }
-  void Integer(std::int32_t& value)
-  {
-    value = static_cast<std::int32_t>(this->Between(
-      std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
-  }
-  void Integer(std::uint64_t& value)
-  {
-    value = static_cast<std::uint64_t>(this->Get<std::int64_t>());
-  }
-  void Integer(char& letter)
-  {
-    letter = static_cast<char>(this->Between(
-      std::numeric_limits<signed char>::min(), std::numeric_limits<unsigned char>::max()));
-  }
-  /// Not negative, and so small that all counts of a file can be added up.
-  void Count(std::int64_t& value) { value = this->Between(0, std::int64_t{ 1 } << 48); }
-  void Flag(bool& value) { value = this->Get<std::int64_t>() != 0; }
-  void Sum(ExactSum& sum)
-  {
-    const std::int64_t high = this->Between(-Half, Half);
-    sum = ExactSum::FromBits(high, this->Get<std::int64_t>());
-  }
-  template<int Bits>
-  void Sum(FixedSum<Bits>& sum)
-  {
-    sum = FixedSum<Bits>::FromStored(this->Between(-Half, Half));
-  }
-  void Double(double& value) { value = this->Finite(this->Get<double>()); }
-  void Float(float& value) { value = this->Finite(this->Get<float>()); }
-  void WideFloat(float& value)
-  {
-    const auto wide = this->Get<double>();
-    ThrowIf<ModelError>(!(std::abs(wide) <= static_cast<double>(std::numeric_limits<float>::max())),
-      this->What, ": expected finite numbers in single precision, found ", wide, ".");
-    value = static_cast<float>(wide);
-  }
-
-private:
-  static constexpr std::int64_t Half = std::int64_t{ 1 } << 62; ///< so that a sum can grow
-  const std::byte* From;
-  std::string What;
-
-  template<class Value>
-  Value Get()
-  {
-    const auto value = LoadElement<Value>(this->From, 0);
-    this->From += sizeof(value);
-    return value;
-  }
-  std::int64_t Between(std::int64_t least, std::int64_t most)
-  {
-    const auto value = this->Get<std::int64_t>();
-    ThrowIf<ModelError>(value < least || value > most, this->What, ": expected numbers from ",
-      least, " to ", most, ", found ", value, ".");
-    return value;
-  }
-  template<class Value>
-  Value Finite(Value value) const
-  {
-    ThrowIf<ModelError>(
-      !std::isfinite(value), this->What, ": expected finite numbers, found ", value, ".");
-    return value;
-  }
-};
-
-template<class Numbers, class List>
-void PassSums(Numbers& numbers, List& sums)
-{
-  for (auto& sum : sums)
-  {
-    numbers.Sum(sum);
-  }
-}
-
-template<class Numbers, class List>
-void PassCounts(Numbers& numbers, List& counts)
-{
-  for (auto& count : counts)
-  {
-    numbers.Count(count);
-  }
-}
-
-template<class Numbers, class List>
-void PassIntegers(Numbers& numbers, List& integers)
-{
-  for (auto& integer : integers)
-  {
-    numbers.Integer(integer);
-  }
-}
-
-/// The tensors of a file that is made: first their shapes, then, once it is known where each is,
-/// their numbers.
-class Writer
-{
-public:
-  static constexpr bool Reads = false;
-
-  template<class Use>
-  void Tensor(const std::string& name, const Shape& shape, DType dtype, const Use& use)
-  {
-    if (this->Data == nullptr)
-    {
-      this->Views.insert_or_assign(name, TensorView{ dtype, shape, nullptr });
-      return;
-    }
-    NumbersOut numbers(this->Data + this->Layout.offsets.at(name));
-    use(numbers);
-  }
-
-  /// What a list has that is written.
-  std::int64_t RowsOf(const std::string& /*name*/, const Shape& /*columns*/, std::size_t rows) const
-  {
-    return Count(rows);
-  }
-  template<class List>
-  static void Resize(const List& /*list*/, std::int64_t /*size*/)
-  {
-  }
-
-  /// Returns the number of bytes of the file.
-  std::size_t LayOut(const Metadata& metadata)
-  {
-    this->Layout = LayOutSafetensors(this->Views, metadata);
-    return this->Layout.dataEnd;
-  }
-  void WriteTo(char* bytes)
-  {
-    std::copy(this->Layout.header.begin(), this->Layout.header.end(), bytes);
-    this->Data = reinterpret_cast<std::byte*>(bytes);
-  }
-
-private:
-  TensorViews Views;
-  SafetensorsLayout Layout;
-  std::byte* Data = nullptr;
-};
-
-/// The tensors of a file that is read. Lists are resized for those alone whose shape was found.
-class Reader
-{
-public:
-  static constexpr bool Reads = true;
-
-  Reader(const TensorViews& tensors, std::string source)
-    : Tensors(tensors)
-    , Source(std::move(source))
-  {
-  }
-
-  template<class Use>
-  void Tensor(const std::string& name, const Shape& shape, DType dtype, const Use& use) const
-  {
-    const TensorView& view = this->Find(name);
-    this->FailIf(view.shape != shape || view.dtype != dtype, "expected ", name, " as ", Name(dtype),
-      " ", ToString(shape), ", found ", Describe(view), ".");
-    NumbersIn numbers(view, this->Source + ": " + name);
-    use(numbers);
-  }
-
-  /// The rows of a tensor of integers with these columns.
-  std::int64_t RowsOf(const std::string& name, const Shape& columns, std::size_t /*rows*/) const
-  {
-    const TensorView& view = this->Find(name);
-    if (view.dtype != DType::I64 || view.shape.empty() ||
-        Shape(view.shape.begin() + 1, view.shape.end()) != columns)
-    {
-      Shape shape = columns;
-      shape.insert(shape.begin(), view.shape.empty() ? 0 : view.shape.front());
-      this->Fail("expected ", name, " as I64 ", ToString(shape), ", found ", Describe(view), ".");
-    }
-    return view.shape.front();
-  }
-  template<class List>
-  static void Resize(List& list, std::int64_t size)
-  {
-    list.resize(size);
-  }
-
-  template<class... Parts>
-  [[noreturn]] void Fail(const Parts&... parts) const
-  {
-    throw ModelError(this->Source, ": ", parts...);
-  }
-
-  template<class... Parts>
-  void FailIf(bool isWrong, const Parts&... parts) const
-  {
-    ThrowIf<ModelError>(isWrong, this->Source, ": ", parts...);
-  }
-  void Require(bool holds, const char* message) const { this->FailIf(!holds, message); }
-
-private:
-  const TensorViews& Tensors;
-  std::string Source;
-
-  static std::string Describe(const TensorView& view)
-  {
-    return std::string(Name(view.dtype)) + " " + ToString(view.shape);
-  }
-  const TensorView& Find(const std::string& name) const
-  {
-    const auto found = this->Tensors.find(name);
-    this->FailIf(found == this->Tensors.end(), "expected the tensor ", name, ", found none.");
-    return found->second;
-  }
-};
-
-/// A tensor with the rows of a list of this size, whose numbers `pass` takes.
-template<class Archive, class List, class PassItem>
-void PassList(Archive& archive, const char* name, List& list, std::int64_t size, Shape columns,
-  DType dtype, const PassItem& pass)
-{
-  columns.insert(columns.begin(), size);
-  archive.Tensor(name, columns, dtype,
-    [&](auto& numbers)
-    {
-      Archive::Resize(list, size);
-      for (auto& item : list)
-      {
-        pass(numbers, item);
-      }
-    });
-}
-
 template<class Archive, class Heads>
 void PassSketches(Archive& archive, Heads& heads)
 {
   QuantileSketch model;
   model.Add(0);
-  const std::int64_t bins = Count(model.GetBins().size());
-  PassList(archive, "sketches", heads, Count(heads.size()), { Count(CorpusSketchCount), bins },
+  const std::int64_t bins = CountOf(model.GetBins().size());
+  PassList(archive, "sketches", heads, CountOf(heads.size()), { CountOf(CorpusSketchCount), bins },
     DType::I64,
     [&](auto& numbers, auto& head)
     {
@@ -335,7 +55,7 @@ void PassHeads(Archive& archive, Statistics& statistics)
   auto& heads = statistics.heads;
   const std::int64_t d = statistics.headDimension;
   const auto pass = [&](const char* name, const Shape& shape, const auto& ofHead)
-  { PassList(archive, name, heads, Count(heads.size()), shape, DType::I64, ofHead); };
+  { PassList(archive, name, heads, CountOf(heads.size()), shape, DType::I64, ofHead); };
   const auto passSums = [&](const char* name, std::int64_t size, const Shape& columns, auto list)
   {
     Shape shape = columns;
@@ -347,11 +67,11 @@ void PassHeads(Archive& archive, Statistics& statistics)
         PassSums(numbers, head.*list);
       });
   };
-  pass("sums", { Count(CorpusSumCount), 2 },
+  pass("sums", { CountOf(CorpusSumCount), 2 },
     [](auto& numbers, auto& head) { PassSums(numbers, head.sums); });
-  pass("counts", { Count(CorpusCountCount) },
+  pass("counts", { CountOf(CorpusCountCount) },
     [](auto& numbers, auto& head) { PassCounts(numbers, head.counts); });
-  pass("histograms", { Count(CorpusHistogramCount), Count(HistogramBins) },
+  pass("histograms", { CountOf(CorpusHistogramCount), CountOf(HistogramBins) },
     [](auto& numbers, auto& head)
     {
       for (auto& histogram : head.histograms)
@@ -368,7 +88,7 @@ void PassHeads(Archive& archive, Statistics& statistics)
     passSums("value_moment", ofValues * ofValues, { 2 }, &CorpusHead::valueMoment);
     passSums("value_sum", ofValues, { 2 }, &CorpusHead::valueSum);
   }
-  const std::int64_t kinds = Count(statistics.ids.size());
+  const std::int64_t kinds = CountOf(statistics.ids.size());
   pass("tokens", { kinds, 4 },
     [kinds](auto& numbers, auto& head)
     {
@@ -398,7 +118,7 @@ template<class Archive, class Context>
 void PassContexts(Archive& archive, std::vector<ContextRow<Context>>& rows,
   const std::function<void(const ContextRow<Context>&)>& check)
 {
-  PassList(archive, "contexts", rows, Count(rows.size()), { 7 }, DType::I64,
+  PassList(archive, "contexts", rows, CountOf(rows.size()), { 7 }, DType::I64,
     [](auto& numbers, auto& row)
     {
       numbers.Integer(row.head);
@@ -415,7 +135,7 @@ void PassContexts(Archive& archive, std::vector<ContextRow<Context>>& rows,
     check(row);
     all += row.count;
   }
-  PassList(archive, "context_values", rows, Count(rows.size()), {}, DType::F64,
+  PassList(archive, "context_values", rows, CountOf(rows.size()), {}, DType::F64,
     [](auto& numbers, auto& row) { numbers.WideFloat(row.context->value); });
   archive.Tensor("context_tokens", { all }, DType::I64,
     [&](auto& numbers)
@@ -429,7 +149,7 @@ void PassContexts(Archive& archive, std::vector<ContextRow<Context>>& rows,
 }
 
 /// Throws ModelError unless tokens are among the kinds of the statistics.
-void RequireKnownTokens(const Reader& reader, const CorpusStatistics& statistics,
+void RequireKnownTokens(const CorpusArchiveReader& reader, const CorpusStatistics& statistics,
   const std::vector<std::int32_t>& tokens, const char* message)
 {
   reader.Require(
@@ -438,7 +158,7 @@ void RequireKnownTokens(const Reader& reader, const CorpusStatistics& statistics
     message);
 }
 
-void PassContexts(Writer& writer, const CorpusStatistics& statistics)
+void PassContexts(CorpusArchiveWriter& writer, const CorpusStatistics& statistics)
 {
   std::vector<ContextRow<const TopContext>> rows;
   for (std::size_t h = 0; h < statistics.heads.size(); ++h)
@@ -447,29 +167,29 @@ void PassContexts(Writer& writer, const CorpusStatistics& statistics)
     {
       for (const TopContext& context : statistics.heads[h].contexts[m])
       {
-        rows.push_back({ Count(h), Count(m), Count(context.tokens.size()), &context });
+        rows.push_back({ CountOf(h), CountOf(m), CountOf(context.tokens.size()), &context });
       }
     }
   }
-  PassContexts<Writer, const TopContext>(writer, rows, [](const auto& /*row*/) {});
+  PassContexts<CorpusArchiveWriter, const TopContext>(writer, rows, [](const auto& /*row*/) {});
 }
 
-void PassContexts(const Reader& reader, CorpusStatistics& statistics)
+void PassContexts(const CorpusArchiveReader& reader, CorpusStatistics& statistics)
 {
   std::vector<TopContext> contexts;
-  Reader::Resize(contexts, reader.RowsOf("contexts", { 7 }, 0));
+  CorpusArchiveReader::Resize(contexts, reader.RowsOf("contexts", { 7 }, 0));
   std::vector<ContextRow<TopContext>> rows;
   rows.reserve(contexts.size());
   for (TopContext& context : contexts)
   {
     rows.push_back({ 0, 0, 0, &context });
   }
-  PassContexts<const Reader, TopContext>(reader, rows,
+  PassContexts<const CorpusArchiveReader, TopContext>(reader, rows,
     [&](const ContextRow<TopContext>& row)
     {
       const TopContext& context = *row.context;
-      reader.Require(row.head >= 0 && row.head < Count(statistics.heads.size()) &&
-                       row.measure >= 0 && row.measure < Count(ContextMeasureCount) &&
+      reader.Require(row.head >= 0 && row.head < CountOf(statistics.heads.size()) &&
+                       row.measure >= 0 && row.measure < CountOf(ContextMeasureCount) &&
                        row.count >= 1 && row.count <= statistics.options.window &&
                        context.query >= 0 && context.query < row.count && context.key >= 0 &&
                        context.key < row.count && context.document >= 0 && context.begin >= 0,
@@ -488,7 +208,7 @@ void PassContexts(const Reader& reader, CorpusStatistics& statistics)
 template<class Archive>
 void PassTexts(Archive& archive, Integers& ends, std::string& all)
 {
-  PassList(archive, "text_ends", ends, Count(ends.size()), {}, DType::I64,
+  PassList(archive, "text_ends", ends, CountOf(ends.size()), {}, DType::I64,
     [](auto& numbers, auto& end) { numbers.Integer(end); });
   const std::int64_t count = ends.empty() ? 0 : ends.back();
   archive.Tensor("texts", { count }, DType::I64,
@@ -502,23 +222,23 @@ void PassTexts(Archive& archive, Integers& ends, std::string& all)
     });
 }
 
-void PassTexts(Writer& writer, const CorpusStatistics& statistics)
+void PassTexts(CorpusArchiveWriter& writer, const CorpusStatistics& statistics)
 {
   std::string all;
   Integers ends;
   for (const std::string& text : statistics.texts)
   {
     all += text;
-    ends.push_back(Count(all.size()));
+    ends.push_back(CountOf(all.size()));
   }
-  PassTexts<Writer>(writer, ends, all);
+  PassTexts<CorpusArchiveWriter>(writer, ends, all);
 }
 
-void PassTexts(const Reader& reader, CorpusStatistics& statistics)
+void PassTexts(const CorpusArchiveReader& reader, CorpusStatistics& statistics)
 {
   Integers ends(reader.RowsOf("text_ends", {}, 0));
   std::string all;
-  PassTexts<const Reader>(reader, ends, all);
+  PassTexts<const CorpusArchiveReader>(reader, ends, all);
   if (!std::is_sorted(ends.begin(), ends.end()) || (!ends.empty() && ends.front() < 0) ||
       (!ends.empty() && ends.size() != statistics.ids.size()))
   {
@@ -548,7 +268,7 @@ void PassSamples(Archive& archive, Statistics& statistics)
     });
   const auto pass = [&](const char* name, auto vectors, std::int64_t dimension)
   {
-    const std::int64_t columns = Count(statistics.heads.size()) * dimension;
+    const std::int64_t columns = CountOf(statistics.heads.size()) * dimension;
     PassList(archive, name, samples, count, { columns }, DType::F32,
       [&](auto& numbers, auto& sample)
       {
@@ -568,7 +288,7 @@ void PassSamples(Archive& archive, Statistics& statistics)
 }
 
 /// What a file must have before lists of its sizes are made.
-void CheckTotals(const Reader& reader, const CorpusStatistics& statistics)
+void CheckTotals(const CorpusArchiveReader& reader, const CorpusStatistics& statistics)
 {
   constexpr std::int64_t Most = 1 << 20;
   reader.Require(statistics.headDimension >= 1 && statistics.headDimension <= Most,
@@ -584,7 +304,7 @@ bool IsRising(const Integers& numbers)
 }
 
 /// The heads are all of each of some layers, as the options have them.
-void CheckPlaces(const Reader& reader, const CorpusStatistics& statistics)
+void CheckPlaces(const CorpusArchiveReader& reader, const CorpusStatistics& statistics)
 {
   const std::vector<HeadPlace>& places = statistics.places;
   const std::vector<std::int64_t>& layers = statistics.options.layers;
@@ -594,14 +314,14 @@ void CheckPlaces(const Reader& reader, const CorpusStatistics& statistics)
   for (std::size_t i = 0; isValid && i < places.size(); ++i)
   {
     isValid = places[i].layer >= 0 && places[i].layer == layers[i / heads] &&
-              places[i].head == Count(i % heads);
+              places[i].head == CountOf(i % heads);
   }
   reader.Require(isValid, "places: expected all heads of each of the layers of the options.");
 }
 
-void CheckSamples(const Reader& reader, const CorpusStatistics& statistics)
+void CheckSamples(const CorpusArchiveReader& reader, const CorpusStatistics& statistics)
 {
-  reader.Require(Count(statistics.samples.size()) <= statistics.options.samples,
+  reader.Require(CountOf(statistics.samples.size()) <= statistics.options.samples,
     "samples: expected at most those of the options.");
   std::vector<std::int32_t> tokens;
   for (std::size_t i = 0; i < statistics.samples.size(); ++i)
@@ -859,7 +579,7 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
   }
   ReadFingerprints(entry("fingerprints"), source, statistics);
   statistics.hasAlibi = entry("alibi") == AlibiByDistance;
-  Reader reader(content.tensors, source);
+  CorpusArchiveReader reader(content.tensors, source);
   Pass(reader, statistics);
   return statistics;
 }
@@ -869,7 +589,7 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
 void CorpusToMemory(
   const CorpusStatistics& statistics, const std::function<char*(std::size_t)>& allocate)
 {
-  Writer writer;
+  CorpusArchiveWriter writer;
   Pass(writer, statistics);
   writer.WriteTo(allocate(writer.LayOut(MetadataOf(statistics))));
   Pass(writer, statistics);

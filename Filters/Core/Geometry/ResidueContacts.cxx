@@ -7,10 +7,13 @@
 #include "Recording/SpecialTokens.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <limits>
+#include <sstream>
+#include <system_error>
 
 namespace atlas
 {
@@ -112,29 +115,40 @@ std::vector<float> AttentionBetween(const Recording& recording, std::int64_t seq
   return between;
 }
 
+/// Measures the attention of a head [n, n] by what is known.
 HeadContacts MeasureAttention(
-  const std::vector<float>& attention, const TrueContacts& contacts, double threshold)
+  const std::vector<float>& attention, std::int64_t n, const ContactOptions& options)
 {
   HeadContacts found;
-  const std::int64_t n = contacts.Count();
   for (std::int64_t i = 0; i < n; ++i)
   {
     for (std::int64_t j = 0; j < n; ++j)
     {
-      if (!contacts.IsKnown(i, j))
-      {
-        continue;
-      }
       const auto weight = static_cast<double>(attention[i * n + j]);
-      const bool isContact = contacts.Has(i, j);
-      const bool isAttended = weight > threshold;
-      found.attention += weight;
-      found.attentionInContact += isContact ? weight : 0;
-      found.attended += isAttended ? 1 : 0;
-      found.inContact += isAttended && isContact ? 1 : 0;
+      if (options.contacts != nullptr && options.contacts->IsKnown(i, j))
+      {
+        found.contacts.Add(weight, options.threshold, options.contacts->Has(i, j));
+      }
+      if (!options.sites.empty())
+      {
+        found.sites.Add(weight, options.threshold, options.sites[j]);
+      }
     }
   }
   return found;
+}
+
+/// A number of a list of sites, from 1 to `count`.
+std::int64_t ReadSite(
+  const std::string& text, std::int64_t count, const std::string& name, const std::string& word)
+{
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  ThrowIf<OptionError>(text.empty() || error != std::errc() || end != text.data() + text.size() ||
+                         number < 1 || number > count,
+    name, ": expected numbers of residues from 1 to ", count,
+    " and ranges, such as 12 45-48, found '", word, "'.");
+  return number;
 }
 
 }
@@ -158,6 +172,25 @@ std::vector<std::int64_t> FindResidues(const Recording& recording, std::int64_t 
     }
   }
   return residues;
+}
+
+std::vector<bool> ReadSites(const std::string& list, std::int64_t count, const std::string& name)
+{
+  std::string spaced = list;
+  std::replace_if(spaced.begin(), spaced.end(), [](char c) { return c == ',' || c == ';'; }, ' ');
+  std::istringstream words(spaced);
+  std::vector<bool> sites;
+  for (std::string word; words >> word;)
+  {
+    const std::size_t dash = word.find('-');
+    const std::int64_t first = ReadSite(word.substr(0, dash), count, name, word);
+    const std::int64_t last =
+      dash == std::string::npos ? first : ReadSite(word.substr(dash + 1), count, name, word);
+    ThrowIf<OptionError>(last < first, name, ": expected a range that rises, found '", word, "'.");
+    sites.resize(count, false);
+    std::fill(sites.begin() + (first - 1), sites.begin() + last, true);
+  }
+  return sites;
 }
 
 char ResidueLetterOfToken(const std::string& text)
@@ -233,14 +266,23 @@ double ContactPrecision::Share() const
   return ShareOf(static_cast<double>(this->contacts), static_cast<double>(this->pairs));
 }
 
-double HeadContacts::ContactShare() const
+void ShareOfAttention::Add(double weight, double threshold, bool hasProperty)
 {
-  return ShareOf(static_cast<double>(this->inContact), static_cast<double>(this->attended));
+  const bool isAttended = weight > threshold;
+  this->attention += weight;
+  this->attentionWith += hasProperty ? weight : 0;
+  this->attended += isAttended ? 1 : 0;
+  this->attendedWith += isAttended && hasProperty ? 1 : 0;
 }
 
-double HeadContacts::AttentionShare() const
+double ShareOfAttention::OfPairs() const
 {
-  return ShareOf(this->attentionInContact, this->attention);
+  return ShareOf(static_cast<double>(this->attendedWith), static_cast<double>(this->attended));
+}
+
+double ShareOfAttention::OfAttention() const
+{
+  return ShareOf(this->attentionWith, this->attention);
 }
 
 std::array<ContactPrecision, 3> MeasurePrecision(
@@ -304,6 +346,8 @@ ContactEvidence FindContacts(const Recording& recording, const std::vector<std::
     CheckPredictor(recording, heads, *options.predictor);
   }
   const auto n = static_cast<std::int64_t>(residues.size());
+  ThrowIf<OptionError>(!options.sites.empty() && options.sites.size() != residues.size(),
+    "Sites: expected as many as there are residues, ", n, ", found ", options.sites.size(), ".");
   std::vector<double> sum(n * n, 0);
   std::vector<double> logits(options.predictor == nullptr ? 0 : n * n,
     options.predictor == nullptr ? 0 : options.predictor->bias);
@@ -320,9 +364,9 @@ ContactEvidence FindContacts(const Recording& recording, const std::vector<std::
         std::vector<float>& map = maps[h];
         HeadContacts& measured = found.heads[begin + h];
         map = AttentionBetween(recording, options.sequence, heads[begin + h], residues);
-        if (options.contacts != nullptr)
+        if (options.contacts != nullptr || !options.sites.empty())
         {
-          measured = MeasureAttention(map, *options.contacts, options.threshold);
+          measured = MeasureAttention(map, n, options);
         }
         CorrectAttention(map, n);
         if (options.contacts != nullptr)

@@ -17,6 +17,11 @@ namespace atlas
 /// AllSequences and if the recording has no texts of tokens.
 std::vector<std::int64_t> FindResidues(const Recording& recording, std::int64_t sequence);
 
+/// Which of `count` residues a list names: numbers from 1 and ranges, such as "12 45-48", with
+/// spaces, commas or semicolons between them; none of an empty one. Throws OptionError for others,
+/// with `name` before.
+std::vector<bool> ReadSites(const std::string& list, std::int64_t count, const std::string& name);
+
 /// The letter of the residue that a token is, from A to Z; X for other tokens, such as a mask.
 char ResidueLetterOfToken(const std::string& text);
 
@@ -103,22 +108,32 @@ struct ContactPrecision
 std::array<ContactPrecision, 3> MeasurePrecision(
   const std::vector<float>& scores, const TrueContacts& contacts, ContactRange range);
 
-/// How much of a head's attention is in contacts, over ordered pairs of resolved residues.
+/// How much of a head's attention has a property, over ordered pairs of residues.
+struct ShareOfAttention
+{
+  std::int64_t attended = 0;     ///< pairs with attention above a threshold
+  std::int64_t attendedWith = 0; ///< those of them that have the property
+  double attention = 0;          ///< the sum of all
+  double attentionWith = 0;
+
+  /// Adds a pair.
+  void Add(double weight, double threshold, bool hasProperty);
+
+  /// p(property | attention), from 0 to 1 (Vig et al., "BERTology meets biology", 2021); NaN where
+  /// no attention is above the threshold.
+  double OfPairs() const;
+
+  /// The share of the attention, from 0 to 1; NaN without any.
+  double OfAttention() const;
+};
+
+/// What a head's attention shows.
 struct HeadContacts
 {
   HeadPlace place;
-  std::int64_t attended = 0;  ///< pairs with attention above a threshold
-  std::int64_t inContact = 0; ///< those of them in contact
-  double attention = 0;       ///< the sum of all
-  double attentionInContact = 0;
+  ShareOfAttention contacts;                      ///< of resolved residues, that in contacts
+  ShareOfAttention sites;                         ///< of all residues, that to keys which are sites
   std::array<ContactPrecision, 3> precision = {}; ///< of CorrectAttention, of all ranges
-
-  /// p(contact | attention), from 0 to 1 (Vig et al., "BERTology meets biology", 2021); NaN where
-  /// no attention is above the threshold.
-  double ContactShare() const;
-
-  /// The share of the attention that is in contacts, from 0 to 1; NaN without any.
-  double AttentionShare() const;
 };
 
 struct ContactOptions
@@ -128,7 +143,8 @@ struct ContactOptions
   std::int64_t head = AllHeads; ///< of the layer, or of each layer
   const ContactHead* predictor = nullptr; ///< or none
   const TrueContacts* contacts = nullptr; ///< or none; of the residues of the sequence
-  double threshold = 0.3;                 ///< see HeadContacts
+  std::vector<bool> sites;                ///< which residues are some; empty: none is known
+  double threshold = 0.3;                 ///< see ShareOfAttention
   int threads = 0;                        ///< as for ThreadCount; results do not depend on it
   Progress progress;
 };
@@ -138,13 +154,13 @@ struct ContactEvidence
 {
   std::vector<float> attention;    ///< [n, n]: CorrectAttention of the head, or the mean of several
   std::vector<float> prediction;   ///< [n, n], probabilities; empty without a predictor
-  std::vector<HeadContacts> heads; ///< of all recorded heads, with contacts; otherwise places alone
+  std::vector<HeadContacts> heads; ///< of all recorded heads; their places, and what is known
 };
 
 /// Evaluates the attention of all recorded heads between `residues`, positions of the sequence. A
 /// few heads are in memory at a time. Throws OptionError if the recording does not have the head,
-/// and if a predictor has other heads than the recording or needs layers that were not recorded;
-/// and as EvaluateAttention.
+/// if there are sites of another number of residues, and if a predictor has other heads than the
+/// recording or needs layers that were not recorded; and as EvaluateAttention.
 ContactEvidence FindContacts(const Recording& recording, const std::vector<std::int64_t>& residues,
   const ContactOptions& options);
 

@@ -25,13 +25,13 @@ std::string NameOf(const ResidueAtom& atom)
   return { atom.chain.begin(), end };
 }
 
-/// The first model of atoms.
+/// The first model of atoms, of those that stand for residues.
 std::int32_t FirstModel(const std::vector<ResidueAtom>& atoms)
 {
   std::int32_t model = std::numeric_limits<std::int32_t>::max();
   for (const ResidueAtom& atom : atoms)
   {
-    model = std::min(model, atom.model);
+    model = atom.isOther ? model : std::min(model, atom.model);
   }
   return model;
 }
@@ -39,7 +39,7 @@ std::int32_t FirstModel(const std::vector<ResidueAtom>& atoms)
 /// Whether an atom stands for its residue.
 bool StandsForResidue(const ResidueAtom& atom, ContactAtom chosen)
 {
-  return atom.isBeta == (chosen == ContactAtom::CBeta && atom.letter != Glycine);
+  return !atom.isOther && atom.isBeta == (chosen == ContactAtom::CBeta && atom.letter != Glycine);
 }
 
 /// Residues with the letters of a structure, one after another.
@@ -47,16 +47,22 @@ struct Residues
 {
   std::string letters;
   std::vector<std::array<double, 3>> places;
+  std::vector<bool> sites;
 
   explicit Residues(std::size_t count)
     : letters(count, Unknown)
     , places(count, Unresolved)
+    , sites(count, false)
   {
   }
 
   void Add(std::size_t i, const ResidueAtom& atom, ContactAtom chosen)
   {
-    this->letters[i] = atom.letter;
+    if (this->letters[i] == Unknown) // else of another location with another residue
+    {
+      this->letters[i] = atom.letter;
+    }
+    this->sites[i] = this->sites[i] || atom.isSite;
     if (StandsForResidue(atom, chosen) && std::isnan(this->places[i][0]))
     {
       this->places[i] = atom.position;
@@ -136,7 +142,7 @@ std::vector<std::string> ChainsOf(const std::vector<ResidueAtom>& atoms)
   for (const ResidueAtom& atom : atoms)
   {
     const std::string name = NameOf(atom);
-    if ((chains.empty() || chains.back() != name) &&
+    if (!atom.isOther && (chains.empty() || chains.back() != name) &&
         std::find(chains.begin(), chains.end(), name) == chains.end())
     {
       chains.push_back(name);
@@ -160,6 +166,7 @@ PlacedResidues PlaceByTokens(const std::vector<ResidueAtom>& atoms,
   }
   PlacedResidues placed;
   placed.places = found.places;
+  placed.sites = found.sites;
   placed.known = std::min(CountKnown(letters), CountKnown(found.letters));
   for (std::size_t i = 0; i < residues.size(); ++i)
   {
@@ -206,11 +213,13 @@ PlacedResidues PlaceByAlignment(const std::vector<ResidueAtom>& atoms, const std
   placed.isAligned = true;
   placed.known = std::min(CountKnown(letters), CountKnown(found.letters));
   placed.places.assign(letters.size(), Unresolved);
+  placed.sites.assign(letters.size(), false);
   for (std::size_t i = 0; i < letters.size(); ++i)
   {
     if (aligned[i] >= 0)
     {
       placed.places[i] = found.places[aligned[i]];
+      placed.sites[i] = found.sites[aligned[i]];
       Compare(placed, i, found.letters[aligned[i]], letters[i]);
     }
   }

@@ -16,7 +16,8 @@ enum class ContactAtom
   CAlpha
 };
 
-/// A C-alpha or C-beta of a structure. Plain bytes, for ranks to exchange.
+/// A C-alpha or C-beta of a structure, or another atom of a site. Plain bytes, for ranks to
+/// exchange.
 struct ResidueAtom
 {
   std::array<char, 8> chain = {}; ///< the name of its chain, then zeros
@@ -25,6 +26,8 @@ struct ResidueAtom
   std::int32_t token = -1;        ///< position in the recorded sequence, if it is bound; -1: none
   char letter = 'X';              ///< of the residue; X: none
   bool isBeta = false;
+  bool isOther = false; ///< neither C-alpha nor C-beta
+  bool isSite = false;  ///< its residue is one
   std::array<double, 3> position = { 0, 0, 0 };
 };
 
@@ -33,6 +36,7 @@ struct PlacedResidues
 {
   std::vector<std::array<double, 3>> places; ///< of each residue of the sequence the position of
                                              ///< its atom; NaN if it was not resolved
+  std::vector<bool> sites;                   ///< whether an atom of it says that it is one
   std::int64_t resolved = 0;                 ///< residues with one
   std::int64_t known = 0;     ///< residues with known letters, of the shorter of both
   std::int64_t compared = 0;  ///< residues with known letters in both
@@ -51,7 +55,7 @@ std::string ShareText(std::int64_t part, std::int64_t all);
 /// half of the residues that the shorter sequence has. `advice`: how to go on, the last sentence.
 void RequireSameProtein(const PlacedResidues& placed, double identity, const std::string& advice);
 
-/// The names of the chains of atoms, in their order.
+/// The names of the chains of atoms that can stand for residues, in their order.
 std::vector<std::string> ChainsOf(const std::vector<ResidueAtom>& atoms);
 
 /// Places residues by their tokens. `residues`: the positions of the sequence's residues, rising;

@@ -7,6 +7,7 @@
 #include "Files/PictureFile.h"
 #include "PictureTokens.h"
 #include "PreprocessPicture.h"
+#include "VisionPixels.h"
 
 #include <algorithm>
 #include <array>

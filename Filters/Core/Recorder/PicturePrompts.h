@@ -2,7 +2,7 @@
 
 #include "Files/PictureFile.h"
 #include "OpenTransformer.h"
-#include "Preprocessing/VisionProcessor.h"
+#include "Preprocessing/VisionPixels.h"
 
 #include <cstdint>
 #include <string>

@@ -231,8 +231,7 @@ struct GradientRun::Impl
     const LinearTensors& tensors, std::int64_t heads, const DoubleMatrix& x) const
   {
     const std::int64_t dimension = this->Config.headDimension;
-    DoubleMatrix y =
-      Product(x, WidenedHeads(tensors, heads, dimension, this->Threads), false, this->Threads);
+    DoubleMatrix y = TimesHeads(x, tensors, heads, dimension, false, this->Threads);
     const std::vector<double> bias = WideRow(tensors.bias);
     for (std::int64_t head = 0; head < heads && !bias.empty(); ++head)
     {
@@ -369,14 +368,13 @@ struct GradientRun::Impl
   {
     const LayerTensors& tensors = this->Weights.layers[l];
     const Activation activation = this->Config.activation;
-    DoubleMatrix hidden =
-      Product(gradients.mlp, Widened(tensors.down, this->Threads), true, this->Threads);
+    DoubleMatrix hidden = TimesWeights(gradients.mlp, tensors.down, true, this->Threads);
     DoubleMatrix input;
     if (this->Config.gated)
     {
       DoubleMatrix gate = hidden.array() * layer.up.array();
       ActivateBackward(activation, gate.size(), layer.gate.data(), gate.data(), gate.data());
-      input = Product(gate, Widened(tensors.gate, this->Threads), true, this->Threads);
+      input = TimesWeights(gate, tensors.gate, true, this->Threads);
       ActivateRows(activation, gate.size(), layer.gate.data(), gate.data());
       hidden.array() *= gate.array();
     }
@@ -384,8 +382,7 @@ struct GradientRun::Impl
     {
       ActivateBackward(activation, hidden.size(), layer.up.data(), hidden.data(), hidden.data());
     }
-    const DoubleMatrix byUp =
-      Product(hidden, Widened(tensors.up, this->Threads), true, this->Threads);
+    const DoubleMatrix byUp = TimesWeights(hidden, tensors.up, true, this->Threads);
     input = this->Config.gated ? DoubleMatrix(input + byUp) : byUp;
     gradients.byMlp = this->MlpNorm(l).Backward(layer.middle, input);
   }
@@ -439,8 +436,7 @@ struct GradientRun::Impl
   {
     const TransformerConfig& config = this->Config;
     const LayerTensors& tensors = this->Weights.layers[l];
-    gradients.heads =
-      Product(gradients.attended, Widened(tensors.output, this->Threads), true, this->Threads);
+    gradients.heads = TimesWeights(gradients.attended, tensors.output, true, this->Threads);
     for (DoubleMatrix* matrix : { &gradients.query, &gradients.key, &gradients.value })
     {
       matrix->resize(layer.heads.rows(), config.heads * config.headDimension);
@@ -450,10 +446,7 @@ struct GradientRun::Impl
       [&](std::int64_t h) { this->HeadBackward(l, h, layer, attention, gradients); });
     const auto through =
       [&](const LinearTensors& linear, std::int64_t heads, const DoubleMatrix& from)
-    {
-      const DoubleMatrix weight = WidenedHeads(linear, heads, config.headDimension, this->Threads);
-      return Product(from, weight, true, this->Threads);
-    };
+    { return TimesHeads(from, linear, heads, config.headDimension, true, this->Threads); };
     DoubleMatrix input = through(tensors.query, config.heads, gradients.query);
     input += through(tensors.key, config.keyHeads, this->SumOfGroups(gradients.key));
     input += through(tensors.value, config.keyHeads, this->SumOfGroups(gradients.value));
@@ -502,14 +495,21 @@ DoubleMatrix GradientRun::Embed(const TransformerInput& input) const
 TracedRun GradientRun::Run(
   const DoubleMatrix& embedding, const PatchedNodes& patched, const Progress& progress) const
 {
+  return this->RunFrom(0, embedding, patched, progress);
+}
+
+TracedRun GradientRun::RunFrom(std::int64_t layer, const DoubleMatrix& residual,
+  const PatchedNodes& patched, const Progress& progress) const
+{
   const SingleThreadedBlas blas;
+  const std::int64_t layers = this->Data->Config.layers;
   TracedRun run;
-  run.layers.resize(this->Data->Config.layers);
-  run.residual = embedding;
-  for (std::int64_t l = 0; l < this->Data->Config.layers; ++l)
+  run.layers.resize(layers);
+  run.residual = residual;
+  for (std::int64_t l = layer; l < layers; ++l)
   {
     this->Data->RunLayer(l, patched, run.layers[l], run.residual);
-    progress(l + 1, this->Data->Config.layers);
+    progress(l + 1 - layer, layers - layer);
   }
   ThrowIf<ModelError>(!run.residual.allFinite(),
     "an activation after the last layer is not finite; expected finite numbers.");
@@ -530,14 +530,6 @@ std::vector<float> GradientRun::Logits(const TracedRun& run, std::int64_t positi
     logit = static_cast<float>(data.Capped(static_cast<double>(logit)));
   }
   return logits;
-}
-
-TracedRun GradientRun::End(const DoubleMatrix& residual) const
-{
-  TracedRun run;
-  run.residual = residual;
-  run.normed = this->Data->FinalNorm().Apply(residual);
-  return run;
 }
 
 double GradientRun::Difference(const TracedRun& run, const LogitPair& logits) const

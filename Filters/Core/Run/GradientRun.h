@@ -88,8 +88,9 @@ struct HeadStreams
 /// alone. The formulas of the run are those of RecordTransformer; factors of products are not
 /// rounded, whatever Transformer::GetProducts says.
 ///
-/// One backward pass takes about as many multiplications as a run. The weights of one matrix at a
-/// time are held in double precision. Results are equal to the byte for any number of threads.
+/// One backward pass takes about as many multiplications as a run. A block of weights at a time is
+/// held in double precision by each thread. Results are equal to the byte for any number of
+/// threads.
 class GradientRun
 {
 public:
@@ -107,13 +108,15 @@ public:
   TracedRun Run(const DoubleMatrix& embedding, const PatchedNodes& patched = {},
     const Progress& progress = {}) const;
 
+  /// The same from a layer on, which reads this residual stream. Layers before it stay empty.
+  /// Throws as Run.
+  TracedRun RunFrom(std::int64_t layer, const DoubleMatrix& residual,
+    const PatchedNodes& patched = {}, const Progress& progress = {}) const;
+
   /// The z of a head [T, d_head] whose inputs read these streams, and what an MLP gives [T,
   /// d_model] that reads one.
   DoubleMatrix HeadOutput(std::int64_t layer, std::int64_t head, const HeadStreams& streams) const;
   DoubleMatrix MlpOutput(std::int64_t layer, const DoubleMatrix& stream) const;
-
-  /// A run without layers that ends with this residual stream, for its logits.
-  TracedRun End(const DoubleMatrix& residual) const;
 
   /// All logits at a position, in single precision, whatever Transformer::GetProducts says.
   std::vector<float> Logits(const TracedRun& run, std::int64_t position) const;

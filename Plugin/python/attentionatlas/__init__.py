@@ -13,7 +13,7 @@
         corpus = model.corpus("book.txt")                        # every head over a text of any length
 
 Modules have a function per figure: figures (of small models), heads, sentence, patches, embedding, focus, tokens,
-circuits and texts. Layers, heads and sequences, in this order, are counted from 0, negative ones from the end. web writes pages for a browser,
+proteins, circuits and texts. Layers, heads and sequences, in this order, are counted from 0, negative ones from the end. web writes pages for a browser,
 article a live article, scene linked views for ParaView, tour all figures, findings a figure for each claim of the
 literature. paraview.simple has the plugin's filters after open or load_plugin.
 What a reader, filter or writer says when it fails is the message of an Error, which is a ValueError.
@@ -33,25 +33,28 @@ if TYPE_CHECKING:
     import matplotlib.figure
 
     from attentionatlas._internal.arguments import PathLike
+    from attentionatlas._internal.circuitfile import Circuit
     from attentionatlas._internal.corpus import Corpus
     from attentionatlas._internal.errors import Error, Missing
     from attentionatlas._internal.model import SmallModel
     from attentionatlas._internal.pictures import Picture
     from attentionatlas._internal.plugin import load_plugin, plugin_path
-    from attentionatlas._internal.recording import Model, Recording, Transformer
+    from attentionatlas._internal.circuit_tables import Model
+    from attentionatlas._internal.recording import Recording, Transformer
     from attentionatlas._internal.webpage import Page
 
 __all__ = [
-    "Corpus", "Error", "Missing", "Model", "Recording", "SmallModel", "Transformer", "corpus", "display", "load_plugin", "open",
-    "plugin_path", "save", "train", "update", "widget",
+    "Circuit", "Corpus", "Error", "Missing", "Model", "Recording", "SmallModel", "Transformer", "corpus", "display",
+    "load_plugin", "open", "plugin_path", "save", "train", "update", "widget",
 ]
 
 #: Where names are that are imported when they are first used, as they need ParaView. The module record does not.
 _LATER = {
+    "Circuit": "_internal.circuitfile",
     "Corpus": "_internal.corpus",
     "Error": "_internal.errors",
     "Missing": "_internal.errors",
-    "Model": "_internal.recording",
+    "Model": "_internal.circuit_tables",
     "Recording": "_internal.recording",
     "SmallModel": "_internal.model",
     "Transformer": "_internal.recording",
@@ -59,7 +62,7 @@ _LATER = {
     "plugin_path": "_internal.plugin",
 }
 _MODULES = (
-    "article", "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "scene",
+    "article", "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "proteins", "scene",
     "sentence", "texts", "tokens", "tour", "web",
 )
 
@@ -147,7 +150,8 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
     in ParaView, of a view.
 
     shown: what is open, a file, a render view, or scenes of the module web. view: torus, deformed-torus or sphere of a
-    small model; map, sentence, embedding or embedding-3d of a recording; composition of a transformer; scatter or
+    small model; map, sentence, embedding or embedding-3d of a recording, of a protein also contact-map or structure, which
+    needs structure=, a file; composition of a transformer; scatter or
     contexts of a corpus; by default the first. options: of the function of this view in web, such as layer=4, head=11.
     Raises ValueError for an unknown view, Missing for what the recording does not hold.
     """

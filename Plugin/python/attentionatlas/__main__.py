@@ -27,6 +27,7 @@ EXAMPLES = {
         "recording.safetensors --layer 4 --head 11 -o figures",
         "recording.safetensors --only sentence --head 0,3,11 --hide-first",
         "recording.safetensors --only tokens --model gpt2/config.json",
+        "protein.safetensors --only contacts,contact-heads --structure 1ubq.cif",
         'gpt2/config.json --text "John gave a drink to" -o figures',
         "corpus.safetensors --layer 4 --head 11 -o figures",
     ),
@@ -37,7 +38,7 @@ EXAMPLES = {
 }
 #: Modules with figures of recordings, of language models and of corpora, beside those of the tour.
 GROUPS = {
-    "recording": ("heads", "sentence", "patches", "embedding", "focus", "tokens"),
+    "recording": ("heads", "sentence", "patches", "embedding", "focus", "tokens", "proteins"),
     "transformer": ("circuits",),
     "corpus": ("texts",),
 }
@@ -92,9 +93,11 @@ class _Arguments:
         return any(option in self._known[name] and option not in self._known[other] for option, _ in self.options)
 
     def lacks(self, name: str) -> bool:
-        """Whether a module needs an option that is not there."""
+        """Whether a module needs an option that is not there, or one of several."""
         given = {option for option, _ in self.options}
-        return any(action.required and option not in given for option, action in self._known[name].items())
+        some = set(getattr(_module(name), "NEEDS", given))
+        missing = any(action.required and option not in given for option, action in self._known[name].items())
+        return missing or bool(some) and not given & some
 
     def unused(self, names: list[str]) -> list[str]:
         """The options that no module of these knows."""
@@ -178,7 +181,8 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     given = dict(arguments.options)
     for name, words in calls:
         try:
-            if name in GROUPS["recording"] and not given.keys() & {"--layer", "--head"}:
+            is_of_one_head = name in GROUPS["recording"] and name != "proteins"  # which show the mean of all
+            if is_of_one_head and not given.keys() & {"--layer", "--head"}:
                 words += _head_of(words[0], *given.get("--sequence", ["0"]))
             more: dict[str, Any] = {"of_focus": of_focus} if name == "tour" and of_focus else {}
             more.update({"only": only[name]} if name in only else {})

@@ -36,7 +36,8 @@ from attentionatlas._internal.checks import check
 from attentionatlas._internal.host import words
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing
-from attentionatlas._internal.recording import KINDS, Recording, Transformer, patching_texts
+from attentionatlas._internal.circuit_tables import patching_texts
+from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, SIGNED
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options

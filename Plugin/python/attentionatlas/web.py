@@ -2,10 +2,10 @@
 
     attention-atlas web FILE ... -o PAGE.html [--only NAME,...] [--layer L] [--head H] [--sequence S]
         [--pooling Maximum|Mean] [--cell TOKENS] [--megabytes M] [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--x COLUMN] [--y COLUMN]
-        [--measure Score|Attention|WrittenNorm|NextTokenEffect] [--title TEXT] [--theme system|light|dark]
+        [--measure Score|Attention|WrittenNorm|NextTokenEffect] [--structure FILE] [--chain C] [--title TEXT] [--theme system|light|dark]
 
 FILE is an attention-only model (torus, deformed-torus, sphere), a recording (map, sentence, and with queries and
-keys embedding, embedding-3d), the config.json of a language model (composition), statistics of a corpus (scatter,
+keys embedding, embedding-3d; of a protein with its structure contact-map, structure), the config.json of a language model (composition), statistics of a corpus (scatter,
 contexts), or a ParaView state, whose render views are shown. Each is also a function that returns a scene, and a page
 is made of any of them:
 
@@ -34,17 +34,19 @@ from attentionatlas._internal import data, host, tiles
 from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, head_name, head_option, number, word
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
-from attentionatlas._internal.looks import look_of
+from attentionatlas._internal.looks import Look, look_of
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.opening import open_file
-from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label
+from attentionatlas._internal.proteins import MEASURED, add_contact_options, contact_filter, of_heads, trace
+from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label, open_structure
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.tiles import MapSize
 from attentionatlas._internal.webpage import THEMES, Block, Page, Scene, Texts, checked, json_text
 from attentionatlas._internal.webscene import flat_scene, numbers, scene_in_space
 
 __all__ = [
-    "SCENES", "MapSize", "Page", "Scene", "attention_map", "composition", "contexts", "deformed_torus", "from_view",
+    "SCENES", "MapSize", "Page", "Scene", "attention_map", "composition", "contact_map", "contacts_in_space", "contexts",
+    "deformed_torus", "from_view",
     "head_embedding", "map_size", "page", "scatter", "scenes", "sentence", "sphere", "torus",
 ]
 
@@ -131,6 +133,46 @@ def sphere(model: SmallModel | PathLike) -> Scene:
         )
         shown = [*_shown(opened.filter("UnembeddingSphere"), 0, 1, 2), *_shown(pairs, name="Token Pairs")]
         return scene_in_space(shown, "Sphere of the unembedding", caption)
+
+
+@_keeps_session
+def contact_map(
+    recording: Source, layer: int | str = "all", head: int | str = "all", sequence: int = 0,
+    structure: PathLike | None = None, **measured: Any,
+) -> Scene:
+    """What the attention of a protein language model says of contacts: all pairs of residues.
+
+    layer, head: a number; by default the mean over all.
+    structure: a .cif or .pdb file of the protein. measured: options of Recording.contacts, such as chain. Raises ValueError
+    for the structure of another protein.
+    """
+    with Recording.opened(recording) as opened:
+        made = contact_filter(opened, structure, {"layer": layer, "head": head, "sequence": sequence, **measured})
+        caption = f"Each pair of residues: their attention to each other, less the average product, of {of_heads(layer, head)}."
+        if "Prediction" in data.point_names(made):
+            caption = "Each pair of residues: the probability of a contact that the model predicts."
+        return flat_scene(_shown(made), "Contact map", caption)
+
+
+@_keeps_session
+def contacts_in_space(
+    recording: Source, sequence: int = 0, structure: PathLike | None = None, **measured: Any
+) -> Scene:
+    """The structure of a protein as a tube through its residues, with the strongest pairs of residues as arcs: blue in
+    contact, orange not. Arguments and errors are those of contact_map; Missing without a structure."""
+    if structure is None:
+        raise Missing("expected a structure")
+    with Recording.opened(recording) as opened:
+        made = contact_filter(opened, structure, {"sequence": sequence, **measured})
+        atoms = data.fetch(opened.own(open_structure(structure)))
+        tube, residues = trace(atoms, measured.get("chain", ""))
+        plain: dict[str, Any] = {"color": (0.72, 0.72, 0.72), "light": {"ambient": 0.3, "diffuse": 0.7, "specular": 0.0, "power": 1.0}}
+        shown = [(tube, Look("Chain", **plain)), (residues, Look("Residues", "Token Labels", color=(0.4, 0.4, 0.4)))]
+        caption = (
+            "The chain of the structure, and the strongest pairs of residues by attention, or by the contact head of the "
+            "model, as many as there are residues."
+        )
+        return scene_in_space([*shown, *_shown(made, 4)], "Contacts on the structure", caption)
 
 
 def _begin(
@@ -374,10 +416,14 @@ VIEWS: dict[str, dict[str, tuple[Callable[..., Scene], dict[str, Any]]]] = {
         "sentence": (sentence, {}),
         "embedding": (head_embedding, {"dimensions": 2}),
         "embedding-3d": (head_embedding, {"dimensions": 3}),
+        "contact-map": (contact_map, {}),
+        "structure": (contacts_in_space, {}),
     },
     "transformer": {"composition": (composition, {})},
     "corpus": {"scatter": (scatter, {}), "contexts": (contexts, {})},
 }
+#: The scenes of recorded proteins, which --structure asks for.
+_PROTEINS = ("contact-map", "structure")
 #: The names of scenes, by what their files are.
 SCENES = {kind: tuple(views) for kind, views in VIEWS.items()}
 
@@ -414,6 +460,7 @@ def _size_of(found: argparse.Namespace) -> dict[str, Any]:
 def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
     """The arguments of a view on the command line."""
     place = {"layer": found.layer, "head": found.head}
+    protein = {"sequence": found.sequence, **{name: getattr(found, name) for name in MEASURED}}
     embedding = {**place, "method": found.method, "seed": found.seed, "perplexity": found.perplexity}
     return {
         "torus": {"size": found.size},
@@ -422,6 +469,8 @@ def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
         "sentence": {**place, "sequence": found.sequence, "all_heads": True, "megabytes": found.megabytes},
         "embedding": embedding,
         "embedding-3d": embedding,
+        "contact-map": protein,
+        "structure": protein,
         "composition": {"kind": found.kind},
         "scatter": {"x": found.x, "y": found.y},
         "contexts": {"layer": found.layer, "head": found.head or 0, "measure": found.measure, "all_heads": True},
@@ -477,14 +526,17 @@ def _scenes_of(
             yield from _of_state(path)
             continue
         for name, (make, fixed) in _views(path).items():
-            if name not in names:
+            if name not in names or (name in _PROTEINS and not found.structure and not found.only):
                 continue
             try:
                 size = map_size(path, found.sequence, **_size_of(found)) if name == "map" else None
                 if size is not None:
                     print(f"map: {size}", file=sys.stderr, flush=True)
                 made = make(path, **fixed, **_options_of(name, found))
-            except Missing as reason:
+            except ValueError as reason:
+                is_other = name in _PROTEINS and len(paths) > 1  # of several files one may be the protein
+                if not isinstance(reason, Missing) and not is_other:
+                    raise
                 left_out.append(f"{name}: {reason}")
                 continue
             if len(paths) > 1:
@@ -517,6 +569,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pooling", choices=("Maximum", "Mean"), default="Maximum", help="of the map of a long text")
     parser.add_argument("--cell", type=int, metavar="TOKENS", help="tokens on each side of the finest pixels (default: the fewest that fit)")
     parser.add_argument("--megabytes", type=float, default=20, help="that such a map, or a view of all heads, may take (default: 20)")
+    add_contact_options(parser)
     parser.add_argument("--method", default="TSNE", help="of embeddings: TSNE, UMAP or PCA (default: TSNE)")
     parser.add_argument("--perplexity", type=float, help="of t-SNE (default: 50)")
     parser.add_argument("--seed", type=int, default=0, help="of t-SNE and UMAP (default: 0)")

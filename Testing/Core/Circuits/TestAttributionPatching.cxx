@@ -2,6 +2,7 @@
 
 #include "Analysis/HeadPatterns.h"
 #include "Base/Error.h"
+#include "Circuits/CircuitCurves.h"
 #include "ErrorMessage.h"
 #include "OracleFile.h"
 #include "Run/ActivationPatching.h"
@@ -9,8 +10,11 @@
 #include "TinyTransformer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -174,6 +178,118 @@ TEST_P(OfAttribution, RunsCircuitsOfAllNodesAndOfNone)
   }
   EXPECT_NEAR(patching.WithEdges({}), patching.Corrupted(), 1e-12);
   EXPECT_NEAR(patching.WithEdges(patching.Attribute(true).edges), patching.Clean(), 1e-12);
+}
+
+/// The run of all edges but one, which begins at the other end, has the same measure. Edges to each
+/// input of a reader of each kind are taken, from its first and its last writer.
+TEST_P(OfAttribution, PatchesEdgesAsCircuitsDo)
+{
+  const AttributionPatching patching = this->Of.Patch();
+  const std::vector<CircuitEdge> all = CircuitEdges(this->Of.Config());
+  if (this->Of.Config().normPlace == NormPlace::BeforeAndAfter)
+  {
+    EXPECT_THAT(MessageOf<ModelError>([&] { patching.WithPatchedEdge(all[0]); }),
+      HasSubstr("exact edges: expected, for circuits of edges, a model without normalizations of"));
+    return;
+  }
+  double largest = 0;
+  for (std::size_t i = 0; i < all.size(); ++i)
+  {
+    const bool isFirst = i == 0 || all[i - 1].to != all[i].to || all[i - 1].input != all[i].input;
+    const bool isLast =
+      i + 1 == all.size() || all[i + 1].to != all[i].to || all[i + 1].input != all[i].input;
+    if (isFirst || isLast)
+    {
+      std::vector<CircuitEdge> others = all;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      const double found = patching.WithPatchedEdge(all[i]);
+      EXPECT_NEAR(found, patching.WithEdges(others), 1e-11) << i;
+      largest = std::max(largest, std::abs(found - patching.Clean()));
+    }
+  }
+  EXPECT_GT(largest, 1e-3);
+}
+
+/// The second of the curves' definitions, from runs of its sets by hand.
+TEST_P(OfAttribution, MeasuresIncompleteness)
+{
+  const AttributionPatching patching = this->Of.Patch();
+  const Attribution found = patching.Attribute(false);
+  std::vector<std::size_t> order(found.nodes.size() - 1);
+  std::iota(order.begin(), order.end(), std::size_t{ 0 });
+  const auto strength = [&](std::size_t i)
+  { return std::abs(found.Effect(static_cast<std::int64_t>(i))); };
+  std::sort(order.begin(), order.end(),
+    [&](std::size_t a, std::size_t b) { return strength(a) > strength(b); });
+  // With all but the nodes from `first` to before `last` as in the corrupted run.
+  const auto alone = [&](std::size_t first, std::size_t last)
+  {
+    std::vector<bool> patched(order.size(), true);
+    for (std::size_t i = first; i < last; ++i)
+    {
+      patched[order[i]] = false;
+    }
+    return patching.WithPatched(patched);
+  };
+  const std::size_t all = order.size();
+  const CircuitPoint point = NodeCircuits(patching, found, { 5 })[0];
+  const double none = std::abs(alone(0, 5) - alone(0, all));
+  const double half = std::abs(alone(2, 5) - alone(2, all));
+  const double whole = std::abs(alone(5, 5) - alone(5, all));
+  EXPECT_NEAR(point.incomplete, std::max({ none, half, whole }), 1e-12);
+  EXPECT_NEAR(
+    NodeCircuits(patching, found, { static_cast<std::int64_t>(all) })[0].incomplete, 0, 1e-12);
+}
+
+/// Several pairs, of different lengths and with tokens of their own, have the means of each alone.
+TEST_P(OfAttribution, IsTheMeanOverPairs)
+{
+  const auto of = [&](const std::vector<std::vector<std::int64_t>>& clean,
+                    const std::vector<std::vector<std::int64_t>>& corrupted)
+  {
+    TransformerInput first;
+    TransformerInput second;
+    first.tokens = clean;
+    second.tokens = corrupted;
+    AttributionOptions options;
+    options.steps = 2;
+    return std::make_unique<AttributionPatching>(this->Of.model, first, second, options);
+  };
+  const std::vector<std::vector<std::int64_t>> clean = { { 3, 8, 1, 9, 7, 7, 2 }, { 4, 4, 6, 1 } };
+  const std::vector<std::vector<std::int64_t>> other = { { 3, 5, 1, 9, 4, 7, 2 }, { 4, 9, 6, 3 } };
+  const auto both = of(clean, other);
+  const std::array alone = { of({ clean[0] }, { other[0] }), of({ clean[1] }, { other[1] }) };
+  EXPECT_NEAR(both->Clean(), (alone[0]->Clean() + alone[1]->Clean()) / 2, 1e-12);
+  EXPECT_NEAR(both->Corrupted(), (alone[0]->Corrupted() + alone[1]->Corrupted()) / 2, 1e-12);
+  for (std::size_t i = 0; i < 2; ++i)
+  {
+    EXPECT_EQ(both->GetLogits(i).target, alone[i]->GetLogits().target);
+    EXPECT_EQ(both->GetLogits(i).position, alone[i]->GetLogits().position);
+  }
+  const Attribution mean = both->Attribute(true);
+  const std::array found = { alone[0]->Attribute(true), alone[1]->Attribute(true) };
+  EXPECT_EQ(mean.effects.cols(), 7);
+  for (std::size_t i = 0; i < mean.nodes.size(); ++i)
+  {
+    const auto node = static_cast<std::int64_t>(i);
+    EXPECT_NEAR(mean.Effect(node), (found[0].Effect(node) + found[1].Effect(node)) / 2, 1e-12);
+  }
+  for (std::size_t i = 0; i < mean.edges.size(); ++i)
+  {
+    EXPECT_NEAR(
+      mean.edges[i].effect, (found[0].edges[i].effect + found[1].edges[i].effect) / 2, 1e-12);
+  }
+  const std::vector<bool> patched = { false, true, true };
+  EXPECT_NEAR(both->WithPatched(patched),
+    (alone[0]->WithPatched(patched) + alone[1]->WithPatched(patched)) / 2, 1e-12);
+  if (this->Of.Config().normPlace != NormPlace::BeforeAndAfter)
+  {
+    const std::vector<CircuitEdge> kept(mean.edges.begin(), mean.edges.begin() + 9);
+    EXPECT_NEAR(
+      both->WithEdges(kept), (alone[0]->WithEdges(kept) + alone[1]->WithEdges(kept)) / 2, 1e-12);
+    EXPECT_NEAR(both->WithPatchedEdge(kept[5]),
+      (alone[0]->WithPatchedEdge(kept[5]) + alone[1]->WithPatchedEdge(kept[5])) / 2, 1e-12);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, OfAttribution,
@@ -414,7 +530,20 @@ TEST(AttributionPatching, RefusesOtherPrompts)
   of.corrupted = InputOf({ 1, 2 });
   EXPECT_THAT(MessageOf<OptionError>([&] { of.Patch(); }),
     HasSubstr("PatchFrom: expected as many tokens as the prompt has, 7, found 2."));
+  of.corrupted.tokens.push_back({ 1 });
+  EXPECT_THAT(MessageOf<OptionError>([&] { of.Patch(); }),
+    HasSubstr("PatchFrom: expected as many prompts as Prompt has, 1, found 2."));
+  of.clean.tokens.push_back({ 1, 2, 3 });
+  of.corrupted.tokens.front() = of.clean.tokens.front();
+  EXPECT_THAT(MessageOf<OptionError>([&] { of.Patch(); }),
+    HasSubstr("expected as many tokens as the prompt has, 3, found 1 in pair 1."));
+  of.corrupted.tokens.back() = { 1, 4, 3 };
+  of.options.position = 3;
+  EXPECT_THAT(MessageOf<OptionError>([&] { of.Patch(); }),
+    HasSubstr("Position: expected -1 or one of all prompts, 0 to 2, found 3."));
+  of.clean.tokens.pop_back();
   of.corrupted = of.clean;
+  of.options.position = -1;
   of.options.steps = 0;
   EXPECT_THAT(
     MessageOf<OptionError>([&] { of.Patch(); }), HasSubstr("Steps: expected at least 1, found 0."));

@@ -241,12 +241,12 @@ TEST(ResidueContacts, HeadsThatAttendToContactsAreFound)
   options.contacts = &contacts;
   const ContactEvidence found = FindContacts(recording, Positions(0, n), options);
   ASSERT_THAT(found.heads, SizeIs(2));
-  EXPECT_EQ(found.heads[0].attended, 12);
-  EXPECT_EQ(found.heads[0].ContactShare(), 1);
-  EXPECT_NEAR(found.heads[0].AttentionShare(), 0.75, 1e-6);
+  EXPECT_EQ(found.heads[0].contacts.attended, 12);
+  EXPECT_EQ(found.heads[0].contacts.OfPairs(), 1);
+  EXPECT_NEAR(found.heads[0].contacts.OfAttention(), 0.75, 1e-6);
   EXPECT_EQ(found.heads[0].precision[1].Share(), 1); // six pairs at 6 apart
-  EXPECT_TRUE(std::isnan(found.heads[1].ContactShare())) << "never above 0.3";
-  EXPECT_NEAR(found.heads[1].AttentionShare(), 22. / 144, 1e-6); // 2 (6 + 5) pairs
+  EXPECT_TRUE(std::isnan(found.heads[1].contacts.OfPairs())) << "never above 0.3";
+  EXPECT_NEAR(found.heads[1].contacts.OfAttention(), 22. / 144, 1e-6); // 2 (6 + 5) pairs
   EXPECT_THAT(found.prediction, IsEmpty());
   // The mean of both, of which the second is 0 everywhere.
   const std::vector<double> first = CorrectedDirectly(contact, n);
@@ -257,6 +257,53 @@ TEST(ResidueContacts, HeadsThatAttendToContactsAreFound)
   options.layer = 0;
   options.head = 0;
   EXPECT_NEAR(FindContacts(recording, Positions(0, n), options).attention[6], first[6], 1e-6);
+}
+
+/// The same heads: each residue gets 0.75 from one query and 0.25 from itself, or 1 / n from all.
+TEST(ResidueContacts, AttentionToSitesIsMeasuredByKeys)
+{
+  constexpr std::int64_t n = 12;
+  std::vector<float> toFirst(n * n, 0);
+  for (std::int64_t i = 0; i < n; ++i)
+  {
+    toFirst[i * n] = 0.5F;
+    toFirst[i * n + 7] += 0.5F;
+  }
+  const Recording recording = OfWeights({ toFirst, std::vector<float>(n * n, 1.F / n) }, n);
+  ContactOptions options;
+  options.sites = ReadSites("8-9", n, "Sites");
+  ContactEvidence found = FindContacts(recording, Positions(0, n), options);
+  EXPECT_EQ(found.heads[0].sites.attended, 2 * n);
+  EXPECT_EQ(found.heads[0].sites.attendedWith, n) << "of the keys 0 and 7";
+  EXPECT_NEAR(found.heads[0].sites.OfAttention(), 0.5, 1e-6);
+  EXPECT_NEAR(found.heads[1].sites.OfAttention(), 2. / n, 1e-6) << "as many as there are";
+  EXPECT_TRUE(std::isnan(found.heads[1].sites.OfPairs()));
+  EXPECT_EQ(found.heads[0].contacts.attended, 0) << "without a structure";
+  options.threshold = 0.05;
+  found = FindContacts(recording, Positions(0, n), options);
+  EXPECT_NEAR(found.heads[1].sites.OfPairs(), 2. / n, 1e-12);
+  options.sites.push_back(true);
+  EXPECT_EQ(MessageOf<OptionError>([&] { FindContacts(recording, Positions(0, n), options); }),
+    "Sites: expected as many as there are residues, 12, found 13.");
+}
+
+TEST(ResidueContacts, SitesAreNumbersAndRanges)
+{
+  const auto read = [](const std::string& list) { return ReadSites(list, 6, "Sites"); };
+  EXPECT_THAT(read(""), IsEmpty());
+  EXPECT_THAT(read(" ,; "), IsEmpty());
+  EXPECT_THAT(read("2, 4-5"), ElementsAre(false, true, false, true, true, false));
+  EXPECT_THAT(read("6;1 1-1"), ElementsAre(true, false, false, false, false, true));
+  for (const char* wrong :
+    { "0", "7", "-1", "1-", "1-7", "x", "2x", "1.5", "99999999999999999999", "1--2", "+1" })
+  {
+    EXPECT_EQ(MessageOf<OptionError>([&] { read(std::string("1 ") + wrong); }),
+      std::string("Sites: expected numbers of residues from 1 to 6 and ranges, such as 12 45-48, "
+                  "found '") +
+        wrong + "'.");
+  }
+  EXPECT_EQ(MessageOf<OptionError>([&] { read("4-2"); }),
+    "Sites: expected a range that rises, found '4-2'.");
 }
 
 TEST(ResidueContacts, NamesWhatIsWrong)

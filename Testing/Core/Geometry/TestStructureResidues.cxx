@@ -169,6 +169,47 @@ TEST(StructureResidues, BoundOnesHaveTheirTokens)
   EXPECT_EQ(placed.resolved, 3);
 }
 
+/// Crambin has proline and serine at 22: of places with several residues the first counts.
+TEST(StructureResidues, TheFirstResidueOfAPlaceCounts)
+{
+  std::vector<ResidueAtom> atoms = Chain("TP");
+  for (const ResidueAtom& atom : { Atom('S', 2, false, 50), Atom('S', 2, true, 51),
+         Atom('S', 3, false, 30), Atom('S', 3, true, 31) })
+  {
+    atoms.push_back(atom);
+  }
+  const PlacedResidues placed = PlaceByAlignment(atoms, "", "TPS", ContactAtom::CBeta);
+  EXPECT_EQ(placed.Identity(), 1);
+  EXPECT_THAT(XOf(placed), ElementsAre(11, 21, 31));
+}
+
+/// A residue is a site if any of its atoms says so, also one that does not stand for it.
+TEST(StructureResidues, SitesAreThoseOfAnyAtom)
+{
+  std::vector<ResidueAtom> atoms = Chain("MKV");
+  atoms[1].isSite = true; // C-beta of M
+  ResidueAtom side = Atom('V', 3, false, 7);
+  side.isOther = side.isSite = true;
+  atoms.insert(atoms.begin(), side);
+  for (const auto& placed : { PlaceByAlignment(atoms, "A", "GMKV", ContactAtom::CAlpha),
+         PlaceByAlignment(atoms, "A", "GMKV", ContactAtom::CBeta) })
+  {
+    EXPECT_THAT(placed.sites, ElementsAre(false, true, false, true));
+    EXPECT_EQ(placed.resolved, 3);
+    EXPECT_NE(placed.places[3][0], 7) << "the place of an atom that does not stand for it";
+  }
+  for (std::size_t i = 0; i < atoms.size(); ++i)
+  {
+    atoms[i].token = atoms[i].place;
+  }
+  EXPECT_THAT(PlaceByTokens(atoms, { 1, 2, 3 }, "MKV", ContactAtom::CBeta).sites,
+    ElementsAre(true, false, true));
+  atoms[0].chain[0] = 'B'; // such as a ligand or DNA before the protein, of another model
+  atoms[0].model = 0;
+  EXPECT_THAT(ChainsOf(atoms), ElementsAre("A"));
+  EXPECT_EQ(PlaceByAlignment(atoms, "", "MKV", ContactAtom::CBeta).Identity(), 1);
+}
+
 TEST(StructureResidues, AlignmentsAreGlobal)
 {
   EXPECT_THAT(AlignSequences("ACD", "ACD"), ElementsAre(0, 1, 2));

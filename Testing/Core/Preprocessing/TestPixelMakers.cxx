@@ -9,7 +9,7 @@
 #include "OracleFile.h"
 #include "Preprocessing/PatchGrid.h"
 #include "Preprocessing/PreprocessPicture.h"
-#include "Preprocessing/VisionProcessor.h"
+#include "Preprocessing/VisionPixels.h"
 #include "TestName.h"
 #include "VisionModels.h"
 

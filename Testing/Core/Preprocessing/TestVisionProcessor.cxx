@@ -1,4 +1,4 @@
-#include "Preprocessing/VisionProcessor.h"
+#include "Preprocessing/VisionPixels.h"
 
 #include "Base/Error.h"
 #include "ErrorMessage.h"

@@ -6,7 +6,7 @@
 #include "ModelsOracle.h"
 #include "PicturesModel.h"
 #include "Preprocessing/RecordPictures.h"
-#include "Preprocessing/VisionProcessor.h"
+#include "Preprocessing/VisionPixels.h"
 #include "Recorder/PicturePrompts.h"
 #include "Recorder/RecordInput.h"
 

@@ -6,7 +6,7 @@
 #include "Preprocessing/PictureTokens.h"
 #include "Preprocessing/PreprocessPicture.h"
 #include "Preprocessing/TransformerInput.h"
-#include "Preprocessing/VisionProcessor.h"
+#include "Preprocessing/VisionPixels.h"
 #include "TemporaryDirectory.h"
 #include "TestName.h"
 #include "VisionModels.h"

@@ -6,6 +6,10 @@
 #include "SpatialRecording.h"
 #include "Tables.h"
 
+#include <vtkFloatArray.h>
+
+#include <cmath>
+
 using namespace atlas;
 using namespace atlas::test;
 
@@ -192,6 +196,129 @@ TEST(ContactMap, ComparesWithAStructure)
   EXPECT_EQ(std::count(marks.begin(), marks.end(), 159), static_cast<double>(n) - hits); // orange
 }
 
+/// The attention of the original to residues 2, 3 and 8, counted anew.
+TEST(ContactMap, MeasuresAttentionToSites)
+{
+  Contacts map;
+  map->SetSites("2-3 8");
+  map->SetThreshold(0.05);
+  const std::size_t n = map.Model.Letters.size();
+  const std::size_t tokens = n + 2;
+  const std::vector<double> attention = map.Model.Expected.Values("0.attention.2");
+  vtkTable* heads = map.Table(2);
+  EXPECT_THAT(
+    ColumnNames(heads), ElementsAre("Layer", "Head", "Site Share", "Site Attention Share"));
+  EXPECT_THAT(map.Field("Site Residues"), ElementsAre(3));
+  EXPECT_THAT(map.Field("Residues"), ElementsAre(static_cast<double>(n)));
+  const auto isSite = [](std::size_t j) { return j == 1 || j == 2 || j == 7; };
+  for (std::size_t h = 0; h < 6; ++h)
+  {
+    double all = 0;
+    double toSites = 0;
+    double attended = 0;
+    double attendedSites = 0;
+    for (std::size_t i = 0; i < n; ++i)
+    {
+      for (std::size_t j = 0; j < n; ++j)
+      {
+        const double weight = attention[(h * tokens + i + 1) * tokens + j + 1];
+        all += weight;
+        toSites += isSite(j) ? weight : 0;
+        attended += weight > 0.05 ? 1 : 0;
+        attendedSites += weight > 0.05 && isSite(j) ? 1 : 0;
+      }
+    }
+    EXPECT_NEAR(Column(heads, "Site Attention Share")[12 + h], toSites / all, 1e-5) << h;
+    EXPECT_NEAR(Column(heads, "Site Share")[12 + h], attendedSites / attended, 1e-12) << h;
+  }
+  // The map of heads says the same, layer 0 above.
+  vtkImageData* shown = map.Image(5);
+  EXPECT_THAT(ExtentOf(shown), ElementsAre(0, 5, 0, 3, 0, 0));
+  EXPECT_STREQ(shown->GetPointData()->GetScalars()->GetName(), "Site Attention Share");
+  const std::vector<double> layers = Values(shown->GetPointData(), "Layer");
+  const std::vector<double> numbers = Values(shown->GetPointData(), "Head");
+  const std::vector<double> shares = Values(shown->GetPointData(), "Site Attention Share");
+  ASSERT_EQ(shares.size(), 24U);
+  for (std::size_t k = 0; k < shares.size(); ++k)
+  {
+    EXPECT_EQ(layers[k], 3 - k / 6);
+    EXPECT_EQ(numbers[k], k % 6);
+    EXPECT_EQ(shares[k],
+      Column(heads, "Site Attention Share")[static_cast<std::size_t>(layers[k]) * 6 + k % 6]);
+  }
+  EXPECT_EQ(Texts(shown->GetFieldData(), "Query Token")[3], "3");
+  map->SetSites("2-99");
+  EXPECT_THAT(map.Error(), HasSubstr("Sites: expected numbers of residues from 1 to"));
+  map->SetSites("");
+  EXPECT_THAT(ColumnNames(map.Table(2)), ElementsAre("Layer", "Head"));
+}
+
+/// Sites may be marked on the structure instead.
+TEST(ContactMap, SitesMayBeMarkedOnTheStructure)
+{
+  Contacts map;
+  map.UseStructure(map.Model.Letters);
+  map->SetSites("3 5");
+  const std::vector<double> typed = Column(map.Table(2), "Site Attention Share");
+  map->SetSites("3");
+  map.Structure->Update();
+  vtkNew<vtkPolyData> marked;
+  marked->ShallowCopy(map.Structure->GetOutput());
+  vtkNew<vtkFloatArray> marks;
+  marks->SetName("binds");
+  const std::vector<double> places = Values(marked->GetPointData(), "sequence");
+  for (const double place : places)
+  {
+    marks->InsertNextValue(place == 5 ? 0.5F : 0);
+  }
+  marked->GetPointData()->AddArray(marks);
+  Connect(map.Get(), 2, marked);
+  map->SetSiteArray("binds");
+  EXPECT_EQ(Column(map.Table(2), "Site Attention Share"), typed);
+  EXPECT_THAT(map.Field("Site Residues"), ElementsAre(2));
+  map->SetSiteArray("other");
+  EXPECT_THAT(map.Error(),
+    HasSubstr("SiteArray: expected a point array of numbers of the structure, found 'other'."));
+  map->SetStructureConnection(nullptr);
+  EXPECT_THAT(map.Error(), HasSubstr("SiteArray: expected a structure with this array"));
+}
+
+/// A line's middle is away from the center by a part of its length, at a right angle.
+TEST(ContactMap, LinesAreBentOutward)
+{
+  Contacts map;
+  map.UseStructure(map.Model.Letters);
+  map->SetBend(0.25);
+  vtkPolyData* lines = map.Geometry(4);
+  ASSERT_GT(lines->GetNumberOfLines(), 0);
+  ASSERT_EQ(lines->GetNumberOfPoints(), 17 * lines->GetNumberOfLines());
+  for (vtkIdType i = 0; i < lines->GetNumberOfLines(); ++i)
+  {
+    std::array<double, 3> from = {};
+    std::array<double, 3> middle = {};
+    std::array<double, 3> to = {};
+    lines->GetPoint(17 * i, from.data());
+    lines->GetPoint(17 * i + 8, middle.data());
+    lines->GetPoint(17 * i + 16, to.data());
+    double length = 0;
+    double away = 0;
+    double along = 0;
+    for (int axis = 0; axis < 3; ++axis)
+    {
+      const double bent = middle[axis] - (from[axis] + to[axis]) / 2;
+      length += std::pow(to[axis] - from[axis], 2);
+      away += bent * bent;
+      along += bent * (to[axis] - from[axis]);
+    }
+    EXPECT_NEAR(std::sqrt(away / length), 0.25, 1e-9);
+    EXPECT_NEAR(along, 0, 1e-9 * length);
+  }
+  map->SetBend(0);
+  EXPECT_EQ(map.Geometry(4)->GetNumberOfPoints(), 2 * map.Geometry(4)->GetNumberOfLines());
+  map->SetBend(2);
+  EXPECT_THAT(map.Error(), HasSubstr("Bend: expected a number from 0 to 1, found 2"));
+}
+
 TEST(ContactMap, ResiduesMayBeUnresolved)
 {
   Contacts map;
@@ -253,6 +380,10 @@ TEST(ContactMap, NamesWhatIsWrong)
   map->SetMinimumSeparation(0);
   EXPECT_THAT(map.Error(), HasSubstr("MinimumSeparation: expected a number of at least 1"));
   map->SetMinimumSeparation(6);
+  map->Update();
+  map->SetPairCount(-1); // of which nothing is computed again
+  EXPECT_THAT(map.Error(), HasSubstr("PairCount: expected a number of at least 0, found -1"));
+  map->SetPairCount(0);
   map.UseStructure(map.Model.Letters);
   map->SetChain("Q");
   EXPECT_THAT(map.Error(), HasSubstr("Chain: expected one of the structure's, 'A', found 'Q'."));

@@ -1,7 +1,9 @@
 #include "Base/Index.h"
+#include "Circuits/Circuit.h"
 #include "Matchers.h"
 #include "Run/Interventions.h"
 #include "Run/PromptMeans.h"
+#include "TemporaryDirectory.h"
 #include "Transformers.h"
 
 using namespace atlas;
@@ -97,6 +99,46 @@ TEST(RecorderInterventions, AblateToTheMeanOverOtherPrompts)
   pipeline.Recorder->SetTokenIds(Prompt);
   EXPECT_THAT(pipeline.Recorder.Error(),
     HasSubstr("mean over other prompts: expected two prompts or more, found one"));
+}
+
+TEST(RecorderInterventions, RunACircuitAlone)
+{
+  const TemporaryDirectory folder;
+  const std::string file = (folder / "x.circuit").string();
+  CircuitShape shape(Transformer::Read(TransformerOracle::Folder("gpt2")).GetConfig());
+  ASSERT_EQ(shape.layers, 2);
+  ASSERT_EQ(shape.heads, 4);
+  const auto layer = static_cast<std::int32_t>(shape.NodesBefore(1));
+  WriteCircuit(
+    file, MakeCircuit(shape, { 0, 1, 4, layer + 4 }, { { 2, layer, EdgeInput::Key, 1 } }));
+  Pipeline pipeline(TransformerOracle::Folder("gpt2"));
+  RecordEverything(pipeline);
+  pipeline.Recorder->SetTokenIds(Prompt);
+  pipeline.Recorder->SetCircuitFile(file.c_str());
+  const std::string outside = "0.2, m0, 1.1, 1.2, 1.3";
+  ExpectSame(pipeline.Record(), FromCore(outside, Replacement::Zero), outside + " to zero");
+  pipeline.Recorder->SetPatchFrom(Other);
+  ExpectSame(pipeline.Record(), FromCore(outside, Replacement::Source),
+    outside + " from another input: 5 9 3 2 7");
+  pipeline.Recorder->SetAblate("0.0");
+  pipeline.Recorder->SetPatchSites("r1@2");
+  EXPECT_EQ(pipeline.Record().interventions,
+    "0.0 to zero; r1@2, " + outside + " from another input: 5 9 3 2 7");
+  WriteCircuit(file, MakeCircuit(shape, { layer }, {}));
+  pipeline.Recorder->SetAblate(nullptr);
+  pipeline.Recorder->SetPatchSites(nullptr);
+  pipeline.Recorder->Modified();
+  const std::string others = "r0, 0.0, 0.1, 0.2, 0.3, m0, 1.1, 1.2, 1.3, m1";
+  ExpectSame(pipeline.Record(), FromCore(others, Replacement::Source),
+    others + " from another input: 5 9 3 2 7");
+  shape.heads = 5;
+  WriteCircuit(file, MakeCircuit(shape, {}, {}));
+  pipeline.Recorder->Modified();
+  EXPECT_THAT(pipeline.Recorder.Error(),
+    HasSubstr("x.circuit: expected a circuit of gpt2 with 2 layers of 4 heads and MLPs after them, "
+              "found one of gpt2 with 2 layers of 5 heads"));
+  pipeline.Recorder->SetCircuitFile("/no/such.circuit");
+  EXPECT_THAT(pipeline.Recorder.Error(), HasSubstr("/no/such.circuit"));
 }
 
 TEST(RecorderInterventions, PatchFromAnotherPrompt)

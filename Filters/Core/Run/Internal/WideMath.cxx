@@ -3,6 +3,7 @@
 #include "Base/Parallel.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace atlas
@@ -10,24 +11,66 @@ namespace atlas
 namespace
 {
 
-/// Columns of a product, or rows of weights, that one thread computes at a time.
+/// Columns of a product that one thread computes at a time, and the numbers of which it adds up
+/// products at once: so many widened weights stay in the cache.
 constexpr std::int64_t Block = 128;
+constexpr std::int64_t Depth = 512;
 
-/// Writes a block of weights [inner, columns] to `to`, whose rows are `stride` apart.
-void Widen(const WeightBlock& block, std::int64_t inner, std::int64_t columns, double* to,
-  std::int64_t stride)
+/// A block of weights [inner, columns] in double precision, as it lies in memory.
+class WideBlock
 {
-  std::vector<float> memory(inner * columns);
-  const MatrixBlock values = FloatsOf(block, inner, columns, memory.data());
-  const std::int64_t row = values.transposed ? 1 : values.stride;
-  const std::int64_t column = values.transposed ? values.stride : 1;
-  for (std::int64_t i = 0; i < inner; ++i)
+public:
+  WideBlock(const WeightBlock& block, std::int64_t inner, std::int64_t columns)
   {
-    for (std::int64_t j = 0; j < columns; ++j)
+    const std::unique_ptr<float[]> memory(block.IsInPlace() ? nullptr : new float[inner * columns]);
+    const MatrixBlock floats = FloatsOf(block, inner, columns, memory.get());
+    const std::int64_t lines = floats.transposed ? columns : inner;
+    const std::int64_t width = floats.transposed ? inner : columns;
+    this->Values.reset(new double[lines * width]);
+    for (std::int64_t line = 0; line < lines; ++line)
     {
-      to[i * stride + j] = static_cast<double>(values.data[i * row + j * column]);
+      const float* from = floats.data + line * floats.stride;
+      std::copy_n(from, width, this->Values.get() + line * width);
     }
+    this->Stride = width;
+    this->IsTransposed = floats.transposed;
   }
+
+  /// The block or its transpose.
+  DoubleMatrixBlock Get(bool transposed = false) const
+  {
+    return { this->Values.get(), this->Stride, this->IsTransposed != transposed };
+  }
+
+private:
+  std::unique_ptr<double[]> Values;
+  std::int64_t Stride = 0;
+  bool IsTransposed = false;
+};
+
+/// Calls work(first, count) for blocks of a number of columns, in parallel.
+template<class Work>
+void ForColumns(std::int64_t columns, int threads, const Work& work)
+{
+  ParallelFor(BlockCount(columns, Block), threads,
+    [&](std::int64_t block) { work(block * Block, std::min(Block, columns - block * Block)); });
+}
+
+/// Columns of c = a b, or of c += a b, of which `to` has the first.
+void MultiplyInto(const DoubleMatrix& a, std::int64_t first, std::int64_t inner,
+  const DoubleMatrixBlock& b, std::int64_t columns, DoubleMatrix& c, std::int64_t to, bool add)
+{
+  Multiply<double>(a.rows(), columns, inner, 1, { a.data() + first, a.cols(), false }, b,
+    c.data() + to, c.cols(), add);
+}
+
+DoubleMatrix ToMatrix(const WeightBlock& block, std::int64_t inner, std::int64_t columns)
+{
+  const WideBlock wide(block, inner, columns);
+  const DoubleMatrixBlock values = wide.Get();
+  using Stored = Eigen::Map<const DoubleMatrix>;
+  return values.transposed ? DoubleMatrix(Stored(values.data, columns, inner).transpose())
+                           : DoubleMatrix(Stored(values.data, inner, columns));
 }
 
 }
@@ -48,49 +91,68 @@ DoubleMatrix Product(const DoubleMatrix& a, const DoubleMatrix& b, bool transpos
   return c;
 }
 
-DoubleMatrix Widened(const LinearTensors& tensors, int threads)
+DoubleMatrix TimesWeights(
+  const DoubleMatrix& x, const LinearTensors& tensors, bool transposed, int threads)
 {
   const Linear linear(tensors);
-  DoubleMatrix wide(tensors.inputs, tensors.outputs);
-  ParallelFor(BlockCount(tensors.inputs, Block), threads,
-    [&](std::int64_t block)
+  const std::int64_t columns = transposed ? tensors.inputs : tensors.outputs;
+  const std::int64_t inner = transposed ? tensors.outputs : tensors.inputs;
+  DoubleMatrix y(x.rows(), columns);
+  ForColumns(columns, threads,
+    [&](std::int64_t first, std::int64_t count)
     {
-      const std::int64_t begin = block * Block;
-      Widen(linear.Block(begin, 0), std::min(Block, tensors.inputs - begin), tensors.outputs,
-        wide.data() + begin * tensors.outputs, tensors.outputs);
+      for (std::int64_t i = 0; i < inner; i += Depth)
+      {
+        const std::int64_t depth = std::min(Depth, inner - i);
+        const WideBlock wide = transposed ? WideBlock(linear.Block(first, i), count, depth)
+                                          : WideBlock(linear.Block(i, first), depth, count);
+        MultiplyInto(x, i, depth, wide.Get(transposed), count, y, first, i > 0);
+      }
     });
-  return wide;
+  return y;
+}
+
+DoubleMatrix TimesHeads(const DoubleMatrix& x, const LinearTensors& tensors, std::int64_t heads,
+  std::int64_t dimension, bool transposed, int threads)
+{
+  const Linear linear(tensors);
+  const std::int64_t inputs = tensors.inputs;
+  DoubleMatrix y(x.rows(), transposed ? inputs : heads * dimension);
+  if (!transposed)
+  {
+    ParallelFor(heads, threads,
+      [&](std::int64_t head)
+      {
+        const WideBlock wide(linear.Head(head), inputs, dimension);
+        MultiplyInto(x, 0, inputs, wide.Get(), dimension, y, head * dimension, false);
+      });
+    return y;
+  }
+  ForColumns(inputs, threads,
+    [&](std::int64_t first, std::int64_t count)
+    {
+      for (std::int64_t head = 0; head < heads; ++head)
+      {
+        const WideBlock wide(linear.Head(head).From(first, 0), count, dimension);
+        MultiplyInto(x, head * dimension, dimension, wide.Get(true), count, y, first, head > 0);
+      }
+    });
+  return y;
 }
 
 void WidenRows(const LinearTensors& tensors, std::int64_t first, DoubleMatrix& to)
 {
-  Widen(Linear(tensors).Block(first, 0), to.rows(), to.cols(), to.data(), to.cols());
-}
-
-DoubleMatrix WidenedHeads(
-  const LinearTensors& tensors, std::int64_t heads, std::int64_t dimension, int threads)
-{
-  const Linear linear(tensors);
-  DoubleMatrix wide(tensors.inputs, heads * dimension);
-  ParallelFor(heads, threads,
-    [&](std::int64_t head)
-    {
-      Widen(linear.Head(head), tensors.inputs, dimension, wide.data() + head * dimension,
-        heads * dimension);
-    });
-  return wide;
+  to = ToMatrix(Linear(tensors).Block(first, 0), to.rows(), to.cols());
 }
 
 DoubleMatrix WidenedHead(const LinearTensors& tensors, std::int64_t head, std::int64_t dimension)
 {
-  DoubleMatrix wide(tensors.inputs, dimension);
-  Widen(Linear(tensors).Head(head), tensors.inputs, dimension, wide.data(), dimension);
-  return wide;
+  return ToMatrix(Linear(tensors).Head(head), tensors.inputs, dimension);
 }
 
 DoubleMatrix ApplyWide(const LinearTensors& tensors, const DoubleMatrix& x, int threads)
 {
-  DoubleMatrix y = Product(x, Widened(tensors, threads), false, threads);
+  DoubleMatrix y = TimesWeights(x, tensors, false, threads);
   const std::vector<double> bias = WideRow(tensors.bias);
   if (!bias.empty())
   {

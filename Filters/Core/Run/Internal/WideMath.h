@@ -15,15 +15,17 @@ namespace atlas
 /// a b, or a b^T. Runs in parallel; equal to the byte for any number of threads.
 DoubleMatrix Product(const DoubleMatrix& a, const DoubleMatrix& b, bool transposed, int threads);
 
-/// W [inputs, outputs] in double precision.
-DoubleMatrix Widened(const LinearTensors& tensors, int threads);
+/// x W, or x W^T. A block of W at a time is widened, by each thread. Runs in parallel; equal to the
+/// byte for any number of threads.
+DoubleMatrix TimesWeights(
+  const DoubleMatrix& x, const LinearTensors& tensors, bool transposed, int threads);
+
+/// The same with W [inputs, heads d_head] of queries, keys or values.
+DoubleMatrix TimesHeads(const DoubleMatrix& x, const LinearTensors& tensors, std::int64_t heads,
+  std::int64_t dimension, bool transposed, int threads);
 
 /// Rows of W from `first` on, as many as `to` [rows, outputs] has.
 void WidenRows(const LinearTensors& tensors, std::int64_t first, DoubleMatrix& to);
-
-/// W [inputs, heads d_head] of queries, keys or values.
-DoubleMatrix WidenedHeads(
-  const LinearTensors& tensors, std::int64_t heads, std::int64_t dimension, int threads);
 
 /// W [inputs, d_head] of the queries, keys or values of one head.
 DoubleMatrix WidenedHead(const LinearTensors& tensors, std::int64_t head, std::int64_t dimension);

@@ -1,6 +1,5 @@
 #include "RowReader.h"
 
-#include "ActivationNames.h"
 #include "ArchitectureRows.h"
 #include "ArchitectureRules.h"
 #include "Base/Index.h"
@@ -9,6 +8,7 @@
 #include "Files/JsonText.h"
 #include "RotaryConfig.h"
 #include "RowExpression.h"
+#include "RowFields.h"
 
 #include <algorithm>
 #include <array>
@@ -30,135 +30,6 @@ namespace
 
 using nlohmann::json;
 using Config = TransformerConfig;
-
-constexpr std::array<Named<NormKind>, 3> NormKinds = { {
-  { "None", NormKind::None },
-  { "LayerNorm", NormKind::LayerNorm },
-  { "RmsNorm", NormKind::RmsNorm },
-} };
-constexpr std::array<Named<NormPlace>, 4> NormPlaces = { {
-  { "BeforeSublayer", NormPlace::BeforeSublayer },
-  { "AfterSublayer", NormPlace::AfterSublayer },
-  { "BeforeAndAfter", NormPlace::BeforeAndAfter },
-  { "AfterOutput", NormPlace::AfterOutput },
-} };
-constexpr std::array<Named<SublayerOrder>, 3> SublayerOrders = { {
-  { "Sequential", SublayerOrder::Sequential },
-  { "Parallel", SublayerOrder::Parallel },
-  { "ParallelOfOneNorm", SublayerOrder::ParallelOfOneNorm },
-} };
-constexpr std::array<Named<QueryKeyNorm>, 5> QueryKeyNorms = { {
-  { "None", QueryKeyNorm::None },
-  { "OfAllHeads", QueryKeyNorm::OfAllHeads },
-  { "OfEachHead", QueryKeyNorm::OfEachHead },
-  { "Together", QueryKeyNorm::Together },
-  { "WithoutGain", QueryKeyNorm::WithoutGain },
-} };
-constexpr std::array<Named<ExpertScores>, 3> ExpertScoreKinds = { {
-  { "Softmax", ExpertScores::Softmax },
-  { "Sigmoid", ExpertScores::Sigmoid },
-  { "SparseMixer", ExpertScores::SparseMixer },
-} };
-constexpr std::array<Named<PositionKind>, 9> PositionKinds = { {
-  { "Learned", PositionKind::Learned },
-  { "Alibi", PositionKind::Alibi },
-  { "Rotary", PositionKind::Rotary },
-  { "None", PositionKind::None },
-  { "Sinusoidal", PositionKind::Sinusoidal },
-  { "Relative", PositionKind::Relative },
-  { "RelativeOfPatches", PositionKind::RelativeOfPatches },
-  { "RotaryOfPatches", PositionKind::RotaryOfPatches },
-  { "Disentangled", PositionKind::Disentangled },
-} };
-constexpr std::array<Named<EmbeddingProjection>, 3> EmbeddingProjections = { {
-  { "OfTokens", EmbeddingProjection::OfTokens },
-  { "OfSum", EmbeddingProjection::OfSum },
-  { "OfNormed", EmbeddingProjection::OfNormed },
-} };
-
-/// How a field is read.
-struct Count
-{
-  std::int64_t Config::* field;
-  std::int64_t least = 1; ///< in a file
-};
-struct Number
-{
-  double Config::* field;
-  bool zero = false; ///< whether 0 is allowed in a file
-};
-using Flag = bool Config::*;
-using Field = std::variant<Count, Number, Flag, NormKind Config::*, NormPlace Config::*,
-  SublayerOrder Config::*, QueryKeyNorm Config::*, ExpertScores Config::*, PositionKind Config::*,
-  EmbeddingProjection Config::*, Activation Config::*, std::optional<Activation> Config::*,
-  AttentionMask Config::*, std::vector<bool> Config::*, std::vector<double> Config::*>;
-
-/// The fields that rows have, in the order in which they are found.
-const std::vector<Named<Field>>& Fields()
-{
-#define COUNT(name)                                                                                \
-  {                                                                                                \
-    #name, Count                                                                                   \
-    {                                                                                              \
-      &Config::name                                                                                \
-    }                                                                                              \
-  }
-#define COUNT_FROM_0(name) { #name, Count{ &Config::name, 0 } }
-#define NUMBER(name)                                                                               \
-  {                                                                                                \
-    #name, Number                                                                                  \
-    {                                                                                              \
-      &Config::name                                                                                \
-    }                                                                                              \
-  }
-#define NUMBER_FROM_0(name)                                                                        \
-  {                                                                                                \
-    #name, Number                                                                                  \
-    {                                                                                              \
-      &Config::name, true                                                                          \
-    }                                                                                              \
-  }
-#define FIELD(name) { #name, &Config::name }
-  static const std::vector<Named<Field>> fields = { COUNT(layers), COUNT(heads),
-    COUNT(modelDimension), COUNT(mlpDimension), COUNT(vocabulary), COUNT(outputVocabulary),
-    COUNT(positions), COUNT_FROM_0(segments), COUNT(headDimension), COUNT(keyHeads),
-    COUNT(valueDimension), COUNT(embeddingDimension), NUMBER(embeddingScale),
-    COUNT_FROM_0(firstPosition), COUNT_FROM_0(paddingToken), FIELD(norm), FIELD(normPlace),
-    NUMBER_FROM_0(epsilon), FIELD(normsHaveWeights), FIELD(normsHaveShifts), NUMBER(gainOffset),
-    FIELD(embeddingNorm), FIELD(finalNorm), FIELD(lastResidualIsNormed),
-    FIELD(firstAttentionIsNormed), FIELD(normsInside), FIELD(order), FIELD(queryKeyNorm),
-    FIELD(normsQueriesLast), NUMBER(residualScale), FIELD(layerScales), FIELD(position),
-    COUNT(rotaryDimension), FIELD(rotatesNeighbors), FIELD(rotatesLast), COUNT(relativeBuckets),
-    COUNT(relativeDistance), FIELD(activation), FIELD(gated), FIELD(mask), NUMBER(rotaryBase),
-    NUMBER(attentionScale), FIELD(scaleByLayer), NUMBER_FROM_0(scoreCap), NUMBER_FROM_0(logitCap),
-    NUMBER(logitScale), FIELD(sinks), FIELD(sinksAreOutside), NUMBER_FROM_0(projectionClip),
-    FIELD(inputBias), FIELD(outputBias), FIELD(mlpBias), COUNT(experts), COUNT(expertsPerToken),
-    COUNT(expertDimension), COUNT(sharedExpertDimension), FIELD(sharedExpertHasGate),
-    NUMBER(expertFactor), FIELD(expertWeightsOfAll), NUMBER(expertLimit), FIELD(logitsActivation),
-    FIELD(tiedUnembedding), NUMBER(slopeScale), NUMBER(slopeExponent), NUMBER_FROM_0(queryGrowth),
-    NUMBER(queryGrowthStep), COUNT_FROM_0(registers), COUNT_FROM_0(classTokens),
-    FIELD(embeddingProjection), COUNT(transformDimension), FIELD(transformBias),
-    COUNT_FROM_0(maskToken), COUNT(tasks), FIELD(addsPositions), COUNT(layerGroups),
-    COUNT(groupLayers), FIELD(biasByLayer), FIELD(keyBias), FIELD(valueBias), FIELD(queryBias),
-    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(endsSinusoids), FIELD(channelsLast),
-    FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput),
-    COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream),
-    FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), COUNT_FROM_0(convolution),
-    FIELD(convolutionActivation), COUNT(keyLatent), COUNT(queryLatent), COUNT(expertGroups),
-    COUNT(expertGroupsPerToken), COUNT(expertGroupScores), FIELD(expertScores), FIELD(expertBias),
-    NUMBER_FROM_0(expertLeastSum), FIELD(expertScalesInput), NUMBER_FROM_0(expertTolerance),
-    COUNT_FROM_0(predictionLayers), COUNT(mixerTaps), FIELD(mixerBias), COUNT(mixerKeyHeads),
-    COUNT(mixerHeads), COUNT(mixerKeyDimension), COUNT(mixerValueDimension), NUMBER(mixerRate),
-    NUMBER(mixerEpsilon), FIELD(mixerNormPlace), FIELD(gatesAttention), FIELD(patchBias),
-    COUNT(patchFrames), COUNT(positionSide), FIELD(alignsPositions), FIELD(alternatesAxes),
-    FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
-#undef COUNT
-#undef COUNT_FROM_0
-#undef NUMBER
-#undef NUMBER_FROM_0
-#undef FIELD
-  return fields;
-}
 
 /// Words of rows that are no fields.
 struct RowWord
@@ -204,7 +75,7 @@ public:
     }
     this->Values.RefuseVariants(this->KeysOf(this->TextOf("refuse")));
     this->CheckRequired();
-    for (const auto& field : Fields())
+    for (const auto& field : RowFields())
     {
       this->Find(std::string(field.name));
       if (field.name == "layers")
@@ -223,7 +94,7 @@ public:
     }
     this->ReadWindows();
     this->HasWindows = true;
-    for (const auto& field : Fields())
+    for (const auto& field : RowFields())
     {
       if (const auto* list = std::get_if<std::vector<bool> Config::*>(&field.value))
       {
@@ -313,7 +184,7 @@ private:
     for (const char* name :
       { "layers", "heads", "keyHeads", "modelDimension", "headDimension", "vocabulary" })
     {
-      const auto& count = std::get<Count>(FindNamed(Fields(), name)->value);
+      const auto& count = std::get<RowCount>(FindNamed(RowFields(), name)->value);
       const std::int64_t size = this->Found.*(count.field);
       const bool isPicture = std::string_view(name) == "vocabulary" && !this->Row.contains(name);
       this->Values.FailIf(size < 1 && !isPicture, OwnRow, ": expected ", name,
@@ -359,19 +230,19 @@ private:
       this->Names.emplace(name, value);
       return value;
     }
-    const Named<Field>* field = FindNamed(Fields(), name);
+    const Named<RowField>* field = FindNamed(RowFields(), name);
     this->Values.FailIf(field == nullptr, OwnRow, ": unknown name '", name.substr(0, 80),
       "' in an expression, expected a number, a field or a name of 'let'.");
     this->Find(name);
-    if (const auto* count = std::get_if<Count>(&field->value))
+    if (const auto* count = std::get_if<RowCount>(&field->value))
     {
       return static_cast<double>(this->Found.*(count->field));
     }
-    if (const auto* number = std::get_if<Number>(&field->value))
+    if (const auto* number = std::get_if<RowNumber>(&field->value))
     {
       return this->Found.*(number->field);
     }
-    if (const auto* flag = std::get_if<Flag>(&field->value))
+    if (const auto* flag = std::get_if<RowFlag>(&field->value))
     {
       return this->Found.*(*flag) ? 1 : 0;
     }
@@ -514,11 +385,11 @@ private:
       !this->Begun.insert(name).second, OwnRow, ": '", name, "' depends on itself.");
     const json& value = this->Row[name];
     std::visit(
-      [&](auto field) { this->Set(name, field, value); }, FindNamed(Fields(), name)->value);
+      [&](auto field) { this->Set(name, field, value); }, FindNamed(RowFields(), name)->value);
     this->Done.insert(name);
   }
 
-  void Set(const std::string& name, const Count& count, const json& value)
+  void Set(const std::string& name, const RowCount& count, const json& value)
   {
     const Source source = this->SourceOf(name, value);
     double number = 0;
@@ -541,7 +412,7 @@ private:
     this->Found.*(count.field) = static_cast<std::int64_t>(number);
   }
 
-  void Set(const std::string& name, const Number& number, const json& value)
+  void Set(const std::string& name, const RowNumber& number, const json& value)
   {
     const Source source = this->SourceOf(name, value);
     this->Found.*(number.field) =
@@ -559,7 +430,7 @@ private:
                                    : source.settings->Flag(source.keys, false);
   }
 
-  void Set(const std::string& name, Flag flag, const json& value)
+  void Set(const std::string& name, RowFlag flag, const json& value)
   {
     this->Found.*flag = this->IsTrue(name, value);
   }
@@ -580,45 +451,10 @@ private:
     }
     return found->value;
   }
-  void Set(const std::string& name, NormKind Config::* field, const json& value)
+  template<class Value>
+  void Set(const std::string& name, Value Config::* field, const json& value)
   {
-    this->Found.*field = this->Choose(name, value, NormKinds);
-  }
-  void Set(const std::string& name, NormPlace Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, NormPlaces);
-  }
-  void Set(const std::string& name, SublayerOrder Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, SublayerOrders);
-  }
-  void Set(const std::string& name, QueryKeyNorm Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, QueryKeyNorms);
-  }
-  void Set(const std::string& name, ExpertScores Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, ExpertScoreKinds);
-  }
-  void Set(const std::string& name, EmbeddingProjection Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, EmbeddingProjections);
-  }
-  void Set(const std::string& name, PositionKind Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, PositionKinds);
-  }
-  void Set(const std::string& name, Activation Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, ActivationNames);
-  }
-  void Set(const std::string& name, std::optional<Activation> Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, ActivationNames);
-  }
-  void Set(const std::string& name, AttentionMask Config::* field, const json& value)
-  {
-    this->Found.*field = this->Choose(name, value, AttentionMasks);
+    this->Found.*field = this->Choose(name, value, RowChoices::Of(Value()));
   }
   template<class Value>
   void Set(
@@ -792,7 +628,7 @@ private:
 
 bool IsRowWord(const std::string& word)
 {
-  return FindNamed(Words, word) != nullptr || FindNamed(Fields(), word) != nullptr;
+  return FindNamed(Words, word) != nullptr || FindNamed(RowFields(), word) != nullptr;
 }
 
 std::string KnownRowWords()

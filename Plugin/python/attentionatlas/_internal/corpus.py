@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import pathlib
 from collections.abc import Sequence as Listed
@@ -15,7 +14,7 @@ from attentionatlas._internal.arguments import PathLike, head_beside, index, lis
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.readers import Proxies, Renamed, make_filter, open_corpus, open_transformer, write_data
-from attentionatlas._internal.tables import Table, Tables, as_table, summary
+from attentionatlas._internal.tables import Table, Tables, as_table
 
 #: What ScoreParts splits.
 _CIRCUITS = {"QK": "Scores (QK)", "OV": "Outputs (OV)"}
@@ -56,12 +55,6 @@ class Corpus(Tables):
         self.head_count = int(columns["Head"].max()) + 1
         #: What is known of each head, the columns of head_table().
         self.columns_of_heads: list[str] = [name for name in columns if name not in ("Layer", "Head", "Queries")]
-
-    @property
-    def reader(self) -> Any:
-        """The source in ParaView's pipeline, as paraview.simple takes it."""
-        self.check_open()
-        return self._reader
 
     def close(self) -> None:
         """Closes the file and frees what was computed from it; a second time does nothing."""
@@ -181,21 +174,16 @@ class Corpus(Tables):
         rest = "" if self.is_complete else ", not all of the text"
         return f"{self.token_count} tokens of {self.document_count} documents{rest}"
 
-    def __repr__(self) -> str:
-        if self.closed:
-            return f"<Corpus {self.name}: closed>"
-        return f"<Corpus {self.name}: {len(self.layer_numbers)} layers, {self.head_count} heads, {self._size()}>"
+    def _line(self) -> str:
+        return f"{len(self.layer_numbers)} layers, {self.head_count} heads, {self._size()}"
 
-    def _repr_html_(self) -> str:
-        """A summary, as Jupyter shows it."""
-        if self.closed:
-            return html.escape(repr(self))
+    def _summary(self) -> dict[str, str]:
         rows = {"Layers": listed(self.layer_numbers), "Heads": str(self.head_count), "Text": self._size()}
         columns = data.table(self.reader)
         for name in ("Previous Token", "Prefix Matching", "Sink", "Duplicate Token"):
             best = int(columns[name].argmax())
             rows[f"Highest {name}"] = f"{columns['Layer'][best]}.{columns['Head'][best]}: {columns[name][best]:.3f}"
-        return summary(f"Corpus {self.name}", rows)
+        return rows
 
 
 def measure(

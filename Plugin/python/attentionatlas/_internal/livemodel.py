@@ -15,7 +15,8 @@ from attentionatlas._internal import data
 from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.readers import Missing, make_filter, model_file, write_data
-from attentionatlas._internal.recording import Floats, Transformer
+from attentionatlas._internal.circuit_tables import Floats
+from attentionatlas._internal.recording import Transformer
 from attentionatlas._internal.webpage import Block
 
 #: Steps of a training that the page has, at most.

@@ -13,9 +13,9 @@ from attentionatlas._internal.host import filters, table
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike, index
+from attentionatlas._internal.circuit_tables import Model
 from attentionatlas._internal.readers import Missing, Renamed, open_model, write_data
 from attentionatlas._internal.tables import Table
-from attentionatlas._internal.recording import Model
 
 #: Filters that have no model as input.
 _SOURCES = ("HarmonicHead", "AttentionOnlyTraining")

@@ -12,7 +12,8 @@ from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.readers import kind_of, make_filter, model_file
-from attentionatlas._internal.recording import Model, Recording, Transformer
+from attentionatlas._internal.circuit_tables import Model
+from attentionatlas._internal.recording import Recording, Transformer
 
 def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording | Corpus:
     """What attentionatlas.open does."""

@@ -65,6 +65,15 @@ def open_corpus(path: PathLike) -> Any:
     return _open(path, "CorpusReader", registrationName=path.stem, FileName=str(path))
 
 
+def open_circuit(path: PathLike, **properties: Any) -> Any:
+    """A reader of a circuit, up to date; raises as open_model.
+
+    properties: of the proxy.
+    """
+    path = pathlib.Path(path)
+    return _open(path, "CircuitReader", registrationName=path.stem, FileName=str(path), **properties)
+
+
 def _open(path: pathlib.Path, name: str, **properties: Any) -> Any:
     """A reader of the plugin, up to date."""
     if not path.exists():
@@ -211,13 +220,18 @@ def label(path: PathLike) -> str:
     return folder.name if folder.is_dir() else path.stem
 
 
-def write_data(source: Any, path: PathLike) -> pathlib.Path:
-    """Writes what a source has to a .safetensors file, which appears complete or not at all; returns its path."""
+def write_data(source: Any, path: PathLike, suffix: str = ".safetensors") -> pathlib.Path:
+    """Writes what a source has to a file, which appears complete or not at all; returns its path."""
     path = pathlib.Path(path)
-    if path.suffix != ".safetensors":
-        raise ValueError(f"{path}: expected a name that ends with .safetensors.")
+    if path.suffix != suffix:
+        raise ValueError(f"{path}: expected a name that ends with {suffix}.")
     _write(path, path, source)
     return path
+
+
+def write_circuit(source: Any, path: PathLike) -> pathlib.Path:
+    """Writes the circuit that a graph of a source shows, as write_data."""
+    return write_data(output_port(source, 0), path, ".circuit")
 
 
 def write_training(training: Any, folder: PathLike, checkpoints: bool) -> pathlib.Path:

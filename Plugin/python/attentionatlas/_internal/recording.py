@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import os
 import pathlib
 from collections.abc import Sequence as Listed
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 from attentionatlas._internal.host import delete, filters, words
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
@@ -17,15 +15,15 @@ from attentionatlas._internal import data
 from attentionatlas._internal.arguments import (
     MEAN, Head, PathLike, Sequence, head_beside, index, json_lines, listed, number, some, text_lines, word,
 )
+from attentionatlas._internal.circuit_tables import Circuits, Floats
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.proteins import contact_filter, unrecorded_layers
 from attentionatlas._internal.readers import (
     MODEL_FILES, Missing, Renamed, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
 )
-from attentionatlas._internal.tables import Table, Tables, as_table, summary
+from attentionatlas._internal.tables import Table, Tables, as_table
 
-Floats: TypeAlias = NDArray[numpy.floating[Any]]
 #: All that can be recorded; a model records what it has of them.
 ALL = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual", "Logits", "Routing")
 KINDS = {"Q": "queries", "K": "keys", "V": "values"}
@@ -60,64 +58,6 @@ def _holds_scores(layer: Any) -> bool:
     return any(name.endswith(" scores") or data.has_column(block, "Query") for name, block in blocks)
 
 
-def patching_texts(prompt: str, patch_from: str | None, reference: str | Listed[str] | None) -> dict[str, Any]:
-    """The options of ActivationPatching that are texts."""
-    texts = {"prompt": prompt, "patch_from": patch_from, "reference_prompts": text_lines(reference)}
-    written = {name: json_lines(name, text) for name, text in texts.items() if text}
-    return {**written, "prompt_format": "JsonLines"}
-
-
-def check_patching(texts: dict[str, str], position: Head, special: str) -> None:
-    """Raises ValueError without one of the texts, and for a position below 0, in place of which `special` stands."""
-    for name, text in texts.items():
-        if not text:
-            raise ValueError(f"{name}: expected a text, found none.")
-    if not isinstance(position, str) and number("position", position) < 0:
-        raise ValueError(f"position: expected a number from 0 or \"{special}\", found {position}.")
-
-
-class Model(Tables):
-    """A model that is open: a SmallModel or a Transformer, with the number of its heads."""
-
-    head_count: int
-    #: The file; None if the model was just trained.
-    path: pathlib.Path | None
-    _reader: Any
-
-    @property
-    def reader(self) -> Any:
-        """The source in ParaView's pipeline, as paraview.simple takes it."""
-        self.check_open()
-        return self._reader
-
-    def _inputs(self, name: str) -> dict[str, Any]:
-        return {"Input": self.reader}
-
-    def _summary(self) -> dict[str, str]:
-        raise NotImplementedError
-
-    def curves(self) -> Table:
-        """Loss, accuracy and what else was measured by Step of a training; raises Missing for a model from a file."""
-        self._check_trained()
-        return as_table(data.table(self.reader, 1))
-
-    def _check_trained(self) -> None:
-        if self.path is not None:
-            raise Missing(f"{self.name}: expected a model that was just trained, found one from a file")
-
-    def __repr__(self) -> str:
-        kind = type(self).__name__
-        if self.closed:
-            return f"<{kind} {self.name}: closed>"
-        return f"<{kind} {self.name}: " + ", ".join(f"{n.lower()} {v}" for n, v in self._summary().items()) + ">"
-
-    def _repr_html_(self) -> str:
-        """A summary, as Jupyter shows it."""
-        if self.closed:
-            return html.escape(repr(self))
-        return summary(f"{type(self).__name__} {self.name}", self._summary())
-
-
 class Recording(Tables):
     """What the heads of a transformer computed on some sequences.
 
@@ -148,6 +88,8 @@ class Recording(Tables):
         #: What this is a part of, and the parts of this.
         self._whole: Recording | None = None
         self._opened: list[Recording] = []
+        #: The circuit that was run, whose file may be as temporary as it.
+        self._circuit: Any = None
         is_part = _kind != "Decoder"
         self._reader = source if is_part else self.own(open_recording(source) if is_file else source)
         parts = data.first_part(self._reader)
@@ -172,12 +114,6 @@ class Recording(Tables):
         #: Whether there are pictures among the words of its texts.
         self.has_pictures = not is_part and has_pictures(self._reader)
         self._kept: dict[type, tuple[Any, Any]] = {}
-
-    @property
-    def reader(self) -> Any:
-        """The source in ParaView's pipeline, as paraview.simple takes it."""
-        self.check_open()
-        return self._reader
 
     @property
     def sequences(self) -> int:
@@ -581,7 +517,8 @@ class Recording(Tables):
         or Precision, by range of separation, which needs a structure. layer, head: a number, or "all". structure: a .cif or
         .pdb file of the protein, by which contacts are known. chain: its chain; by default the first. contact_atom: CBeta or
         CAlpha. contact_distance: of contacts, less than this. minimum_separation: in the sequence. options: others of the
-        filter ContactMap, such as threshold=0.3. There is a Prediction only if all layers of the model were recorded. Raises
+        filter ContactMap, such as threshold=0.3, or sites, residues of a binding site as "12 45-48" or a list of numbers
+        from 1, to which the attention of each head is measured. There is a Prediction only if all layers of the model were recorded. Raises
         ValueError for the structure of another protein, TypeError for unknown options.
         """
         found = {name: value for name, value in locals().items() if name not in ("self", "show", "structure", "options")}
@@ -626,21 +563,16 @@ class Recording(Tables):
             raise ValueError(f"sequence: expected one with tokens, found that {sequence} has none.")
         return sides
 
-    def __repr__(self) -> str:
-        if self.closed:
-            return f"<Recording {self.name}: closed>"
-        return f"<Recording {self.name}: {len(self.layer_numbers)} layers, {self.head_count} heads, {self.sequences} sequences>"
+    def _line(self) -> str:
+        return f"{len(self.layer_numbers)} layers, {self.head_count} heads, {self.sequences} sequences"
 
-    def _repr_html_(self) -> str:
-        """A summary, as Jupyter shows it."""
-        if self.closed:
-            return html.escape(repr(self))
+    def _summary(self) -> dict[str, str]:
         rows = {"Layers": listed(self.layer_numbers), "Heads": str(self.head_count), "Tokens": ", ".join(map(str, self.lengths))}
         for sequence in range(min(self.sequences, 8)):
             words = self.tokens(sequence)
             rest = " \u2026" if len(words) > _SHOWN else ""
             rows[f"{'Image' if self.has_images else 'Sequence'} {sequence}"] = "\u00a0|\u00a0".join(words[:_SHOWN]) + rest
-        return summary(f"Recording {self.name}", rows)
+        return rows
 
 
 def _quantities(record: str | Listed[str] | None) -> str | Listed[str] | None:
@@ -654,7 +586,7 @@ def first_head(source: PathLike, sequence: Sequence = 0) -> tuple[int, int, str]
         return *places[0], reason
 
 
-class Transformer(Model):
+class Transformer(Circuits):
     """A transformer with its weights.
 
     source: its config.json, the folder of that, or a .gguf file. Raises FileNotFoundError for a missing file,
@@ -686,10 +618,6 @@ class Transformer(Model):
         sizes = (self.layer_count, self.head_count, self.dimension, self.vocabulary)
         return dict(zip(("Layers", "Heads", "Dimension", "Vocabulary"), map(str, sizes)))
 
-    def place(self, layer: int, head: int) -> tuple[int, int]:
-        """Layer and head as filters take them, negative ones from the end; raises ValueError if there is no such head."""
-        return index("layer", layer, range(self.layer_count)), index("head", head, range(self.head_count))
-
     def record(
         self, prompts: str | Listed[str] | None = None, *, record: str | Listed[str] | None = None, **options: Any
     ) -> Recording:
@@ -698,7 +626,8 @@ class Transformer(Model):
         prompts: a text, or several; line breaks belong to a text. record: some of QueriesAndKeys, Values, HeadOutputs,
         Residual, Logits and, of models with experts, Routing; or "all", what the model has of these; by default the first
         four, which tables and figures need. options: others of the filter TransformerRecorder, such as maximum_length=64,
-        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5", and
+        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
+        circuit_file=circuit, a Circuit that runs alone, with all else as for patch_from or ablated, and
         targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
         the prompts; see part(). Of a model of pictures among words, images are those that <image> in the prompts stands
         for, and frames_per_film=8 makes videos of them, for <video>. Their pixels are made as by Pillow, or with
@@ -711,7 +640,9 @@ class Transformer(Model):
         if written:
             options.update(written, prompt_format="JsonLines")
         chosen = {"record": _quantities(record), **options}
-        return self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
+        made = self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
+        made._circuit = options.get("circuit_file")
+        return made
 
     def record_random(
         self, kind: str = "Random", length: int = 64, count: int = 1, block: int = 16, seed: int = 0,
@@ -765,170 +696,3 @@ class Transformer(Model):
         """
         self._check_trained()
         return write_training(self.reader, path, checkpoints)
-
-    def composition(self, kind: str = "K", processing: str = "TransformerLens") -> Table:
-        """Which heads read what heads of earlier layers write: a row per pair with its Score, 0 to 1, and Corrected, that
-        less the score of random matrices.
-
-        kind: Q, K or V, what of the later head reads. processing: of the weights, None or TransformerLens.
-        """
-        return self._of("HeadComposition", 1, locals())
-
-    def spectra(
-        self, layer: Head = "all", head: Head = "all", circuit: str = "OV", full: bool = False,
-        processing: str = "TransformerLens",
-    ) -> Table:
-        """The eigenvalues and singular values of a circuit, and Copying, the sum of the real parts of the eigenvalues
-        over that of their moduli, -1 to 1: a row per head.
-
-        layer, head: a number, or "all". circuit: OV or QK. full: over the vocabulary. processing: as composition.
-        """
-        layer, head = some("layer", layer, range(self.layer_count), "all"), some("head", head, range(self.head_count), "all")
-        return self._of("HeadSpectra", 0, locals())
-
-    def circuit(
-        self, layer: int = 0, head: int = 0, circuit: str = "QK", tokens: Listed[str] = (), top: int = 10,
-        processing: str = "TransformerLens",
-    ) -> Table:
-        """What a head attends to and writes: a row per token, direction and rank with the other token and the Value.
-
-        circuit: QK, which sources each destination attends to; OV, which outputs attention to each source raises; or
-        PositionQK, of positions. tokens: texts or #ids; empty: frequent words. top: partners of each token.
-        """
-        layer, head = self.place(layer, head)
-        return self._of("HeadCircuit", 0, locals())
-
-    def circuit_matrix(
-        self, layer: int = 0, head: int = 0, circuit: str = "QK", tokens: Listed[str] = (),
-        processing: str = "TransformerLens",
-    ) -> NDArray[numpy.floating[Any]]:
-        """The circuit of a head on some words, as circuit(): an array [destinations or sources, sources or outputs]."""
-        layer, head = self.place(layer, head)
-        options = {key: value for key, value in locals().items() if key != "self"}
-        with self.scope():
-            matrix: NDArray[numpy.floating[Any]] = data.image(self.made("HeadCircuit", 1, **options), circuit, 1)[::-1]
-            return matrix.copy()
-
-    def skip_trigrams(
-        self,
-        layer: int = 0,
-        head: int = 0,
-        top: int = 50,
-        tokens: Listed[str] = (),
-        source_limit: int = 2048,
-        processing: str = "TransformerLens",
-    ) -> Table:
-        """The strongest skip-trigrams "source ... destination -> output" of a head: a row each with the Score, QK x OV.
-
-        top: the number of rows. tokens: texts or #ids of sources; empty: the vocabulary. source_limit: the most tokens of
-        it that are searched as sources, those with the longest keys and values; 0: all.
-        """
-        layer, head = self.place(layer, head)
-        return self._of("SkipTrigrams", 0, locals())
-
-    def bigrams(self, tokens: Listed[str] = (), top: int = 10, processing: str = "TransformerLens") -> Table:
-        """The words that follow others by embedding and unembedding alone: a row per token and rank with the Logit.
-
-        tokens: texts or #ids; empty: frequent words. top: following words of each.
-        """
-        return self._of("BigramTable", 0, locals())
-
-    def virtual_weights(
-        self, from_layer: int, from_head: int, to_layer: int, to_head: int, kind: str = "K",
-        processing: str = "TransformerLens",
-    ) -> NDArray[numpy.floating[Any]]:
-        """The weights through which a head reads what an earlier one writes: an array [values of the earlier head,
-        components of the later one's queries, keys or values (kind Q, K or V)]."""
-        from_layer, from_head = self.place(from_layer, from_head)
-        to_layer, to_head = self.place(to_layer, to_head)
-        options = {key: value for key, value in locals().items() if key != "self"}
-        with self.scope():
-            weights: NDArray[numpy.floating[Any]] = data.image(self.made("VirtualWeights", **options), "Virtual Weights")
-            return weights[::-1].copy()
-
-    def patching(
-        self,
-        prompt: str,
-        patch_from: str,
-        site: str = "HeadOutput",
-        mode: str = "Patch",
-        target: str = "",
-        against: str = "",
-        position: Head = "all",
-        reference_prompts: str | Listed[str] | None = None,
-    ) -> Table:
-        """Which activations make the model predict one token and not another (activation patching): a row per head, or
-        layer and position, with the Logit Difference and the Effect, of which 1 makes up the whole difference.
-
-        prompt, patch_from: texts of as many tokens, which may have line breaks. site: HeadOutput, Residual, AttentionOutput or MlpOutput. mode:
-        Patch, Zero, MeanOverPositions or MeanOverPrompts, those of reference_prompts, a list of texts or a text with one
-        in each line. target, against: tokens; empty:
-        the predictions on patch_from and on prompt. position: a number, or "all".
-        """
-        check_patching({"prompt": prompt, **({"patch_from": patch_from} if mode == "Patch" else {})}, position, "all")
-        written = patching_texts(prompt, patch_from, reference_prompts)
-        places = {"site": site, "mode": mode, "target": target, "against": against, "position": position}
-        return self._of("ActivationPatching", 0, {**places, **written})
-
-    def mutations(self, protein: str, show: str = "Effects") -> Table:
-        """What each substitution of a residue does to a protein, by a model that predicts masked residues (masked marginals,
-        Meier et al. 2021): the Mutation Effect, the logarithm of the probability of the mutant less that of the wild type.
-
-        protein: its letters, or a FASTA record. show: Effects, a row per residue and amino acid; or Residues, a row per
-        residue with the Mean Effect. Raises ValueError for letters that are no residues, and for other models.
-        """
-        port = {"Effects": 0, "Residues": 2}[word("show", show, ("Effects", "Residues"))]
-        if not protein:
-            raise ValueError("protein: expected letters of residues, found none.")
-        return self._of("MutationScan", port, {"protein": protein})
-
-    def attribution(
-        self,
-        prompt: str,
-        patch_from: str,
-        edges: bool = False,
-        target: str = "",
-        against: str = "",
-        position: Head = "last",
-        steps: int = 10,
-        exact: bool = False,
-    ) -> Table:
-        """Which heads and MLPs make the model predict one token and not another, estimated by gradients (attribution
-        patching): a row per node with its Effect on the logit difference, negative for parts that raise it.
-
-        prompt, patch_from: as patching. edges: a row per edge between nodes, strongest first, by its Input, Q, K, V or
-        Stream. target, against: tokens; empty: the predictions on prompt and on patch_from, the opposite of
-        patching. position: of the logits, a number, or "last". steps: gradients that are averaged (integrated
-        gradients). exact: also Exact Effect, of a run with the node patched; not with edges, which raises ValueError.
-        """
-        if edges and exact:
-            raise ValueError("exact: expected False for edges, which have no Exact Effect, found True.")
-        asked = {"edges": edges, "target": target, "against": against, "position": position, "steps": steps, "exact": exact}
-        return self._of("AttributionPatching", 2 if edges else 1, {**asked, **self._pair(prompt, patch_from, position)})
-
-    def circuit_faithfulness(
-        self,
-        prompt: str,
-        patch_from: str,
-        circuit: str = "Nodes",
-        target: str = "",
-        against: str = "",
-        position: Head = "last",
-        steps: int = 10,
-    ) -> Table:
-        """How well circuits of the strongest nodes or edges of attribution do alone: a row per Size with Faithfulness, 1
-        if the circuit alone reproduces the whole model's difference, and Without Circuit, the share of the difference
-        that remains in the model without the circuit.
-
-        circuit: Nodes or Edges. The others: as attribution.
-        """
-        circuit = word("circuit", circuit, ("Nodes", "Edges"))
-        asked = {"circuit": circuit, "target": target, "against": against, "position": position, "steps": steps}
-        asked["edges"] = circuit == "Edges"
-        return self._of("AttributionPatching", 4, {**asked, **self._pair(prompt, patch_from, position)})
-
-    @staticmethod
-    def _pair(prompt: str, patch_from: str, position: Head) -> dict[str, Any]:
-        """The prompts of attribution as options. Raises ValueError without one, and for a position below 0."""
-        check_patching({"prompt": prompt, "patch_from": patch_from}, position, "last")
-        return patching_texts(prompt, patch_from, None)

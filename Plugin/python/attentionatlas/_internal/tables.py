@@ -69,6 +69,15 @@ def as_table(columns: dict[str, Any]) -> Table:
 class Tables(Proxies):
     """What filters can be applied to: its tables."""
 
+    name: str
+    _reader: Any
+
+    @property
+    def reader(self) -> Any:
+        """The source in ParaView's pipeline, as paraview.simple takes it."""
+        self.check_open()
+        return self._reader
+
     def _inputs(self, name: str) -> dict[str, Any]:
         """The inputs of a filter of this name."""
         raise NotImplementedError
@@ -108,6 +117,23 @@ class Tables(Proxies):
     def _of(self, name: str, port: int, options: dict[str, Any]) -> Table:
         """The table of a method whose arguments are the options of a filter: table(name, port, ...)."""
         return self.table(name, port, **{key: value for key, value in options.items() if key != "self"})
+
+    def _summary(self) -> dict[str, str]:
+        """What a notebook shows of this."""
+        raise NotImplementedError
+
+    def _line(self) -> str:
+        """The same in a line."""
+        return ", ".join(f"{name.lower()} {value}" for name, value in self._summary().items())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {'closed' if self.closed else self._line()}>"
+
+    def _repr_html_(self) -> str:
+        """A summary, as Jupyter shows it."""
+        if self.closed:
+            return html.escape(repr(self))
+        return summary(f"{type(self).__name__} {self.name}", self._summary())
 
 
 def summary(title: str, rows: dict[str, str]) -> str:
