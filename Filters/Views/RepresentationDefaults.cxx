@@ -194,8 +194,8 @@ private:
 };
 
 /// Titles a view with each change of its data and before each rendering, which may follow a change
-/// of names alone; and draws the title of a render view, whose points grow with letters, but of a
-/// diagram, which draws its own.
+/// of names alone; and draws the title of a render view, but of a diagram, which draws its own.
+/// While a render view shows our data, its points grow with letters.
 class ViewObserver : public vtkCommand
 {
 public:
@@ -227,7 +227,8 @@ public:
              (AttentionAtlas::FirstShown(this->View) != nullptr || !this->TitleOf().empty()))
     {
       this->Draws = true;
-      AttentionAtlas::GrowWithLetters(rendered);
+      AttentionAtlas::GrowWithLetters(rendered, [view = this->View]
+        { return view != nullptr && AttentionAtlas::FirstShown(view) != nullptr; });
       this->Texts.Enter(rendered,
         [this]
         {

@@ -43,7 +43,8 @@ void SetFont(vtkTextProperty* style, const std::string& font, int fontSize)
   }
 }
 
-/// Enlarges what is in a renderer while it renders.
+/// Enlarges what is in a renderer while it renders. What is enlarged is kept: properties that are
+/// other ones with each rendering would let VTK build all buffers anew.
 class Growth : public vtkCommand
 {
 public:
@@ -52,65 +53,100 @@ public:
 
   void Execute(vtkObject* caller, unsigned long event, void*) override
   {
-    if (event == vtkCommand::StartEvent)
+    for (const auto& [actor, property] : std::exchange(this->Shown, {}))
     {
-      this->Enlarge(static_cast<vtkRenderer*>(caller));
-      return;
-    }
-    for (const auto& [property, sizes] : std::exchange(this->OfShapes, {}))
-    {
-      property->SetPointSize(sizes[0]);
-      property->SetLineWidth(sizes[1]);
+      actor->SetProperty(property);
     }
     for (const auto& [style, size] : std::exchange(this->OfTexts, {}))
     {
       style->SetFontSize(size);
     }
+    if (event == vtkCommand::StartEvent)
+    {
+      this->Enlarge(static_cast<vtkRenderer*>(caller));
+    }
   }
 
+  std::function<bool()> IsOn;
+
 private:
+  /// A copy of a property with larger points and lines.
+  struct Larger
+  {
+    vtkSmartPointer<vtkProperty> property;
+    vtkMTimeType time = 0; ///< of what it is a copy of
+    double scale = 0;
+  };
+  using AllLarger = std::map<vtkSmartPointer<vtkProperty>, Larger>;
+
   void Enlarge(vtkRenderer* renderer)
   {
+    AllLarger before = std::exchange(this->OfShapes, {}); // with those of actors that have gone
     vtkRenderWindow* window = renderer->GetRenderWindow();
-    const double scale = window->GetDPI() / PointsPerInch * window->GetTileScale()[0];
+    const int tiles = window->GetTileScale()[0];
+    const double scale = window->GetDPI() / PointsPerInch * tiles;
+    if (scale == 1 || !this->IsOn())
+    {
+      return;
+    }
     vtkCollectionSimpleIterator place;
     vtkPropCollection* all = renderer->GetViewProps();
     all->InitTraversal(place);
-    while (vtkProp* prop = scale != 1 ? all->GetNextProp(place) : nullptr)
+    while (vtkProp* prop = all->GetNextProp(place))
     {
       auto* actor = vtkActor::SafeDownCast(prop);
-      if (actor != nullptr && this->OfShapes.count(actor->GetProperty()) == 0)
+      if (actor != nullptr && actor->GetVisibility() != 0)
       {
         vtkProperty* property = actor->GetProperty();
-        const std::array<float, 2> sizes = { property->GetPointSize(), property->GetLineWidth() };
-        this->OfShapes[property] = sizes;
-        property->SetPointSize(static_cast<float>(scale * sizes[0]));
-        property->SetLineWidth(static_cast<float>(scale * sizes[1]));
+        const auto [entry, isNew] = this->OfShapes.try_emplace(property);
+        if (isNew)
+        {
+          entry->second = Enlarged(property, before[property], scale);
+        }
+        this->Shown.emplace_back(actor, property);
+        actor->SetProperty(entry->second.property);
       }
       auto* axes = vtkPVGridAxes3DActor::SafeDownCast(prop);
-      for (int axis = 0; axes != nullptr && axis < 3; ++axis)
+      for (int axis = 0; axes != nullptr && tiles != 1 && axis < 3; ++axis)
       {
+        // Which grow with the pixels per inch themselves.
         for (vtkTextProperty* style :
           { axes->GetTitleTextProperty(axis), axes->GetLabelTextProperty(axis) })
         {
           if (this->OfTexts.try_emplace(style, style->GetFontSize()).second)
           {
-            style->SetFontSize(static_cast<int>(std::lround(scale * style->GetFontSize())));
+            style->SetFontSize(tiles * style->GetFontSize());
           }
         }
       }
     }
   }
 
-  std::map<vtkSmartPointer<vtkProperty>, std::array<float, 2>> OfShapes; ///< points and lines
+  static Larger Enlarged(vtkProperty* property, Larger larger, double scale)
+  {
+    if (larger.scale != scale || larger.time != property->GetMTime())
+    {
+      larger.property = vtkSmartPointer<vtkProperty>::New();
+      larger.property->DeepCopy(property);
+      larger.property->SetPointSize(static_cast<float>(scale * property->GetPointSize()));
+      larger.property->SetLineWidth(static_cast<float>(scale * property->GetLineWidth()));
+      larger.time = property->GetMTime();
+      larger.scale = scale;
+    }
+    return larger;
+  }
+
+  AllLarger OfShapes;
+  std::vector<std::pair<vtkSmartPointer<vtkActor>, vtkSmartPointer<vtkProperty>>> Shown;
   std::map<vtkSmartPointer<vtkTextProperty>, int> OfTexts;
 };
 
 }
 
-void GrowWithLetters(vtkPVRenderView* view)
+void GrowWithLetters(vtkPVRenderView* view, std::function<bool()> isOn)
 {
   vtkNew<Growth> growth; // kept alive by the renderer
+  growth->IsOn = std::move(isOn);
   // After all that chooses sizes.
   view->GetRenderer()->AddObserver(vtkCommand::StartEvent, growth, -1);
   view->GetRenderer()->AddObserver(vtkCommand::EndEvent, growth);
