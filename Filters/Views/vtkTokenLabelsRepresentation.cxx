@@ -205,7 +205,7 @@ struct vtkTokenLabelsRepresentation::Labels
   }
 
   /// Places the label of a disc where there is room, also around the label: right, left, above,
-  /// below, or at a corner. `all`: around all discs, at whose left and bottom axes may be.
+  /// below, or at a corner, and not left of or below `all`.
   bool PlaceAround(Placed& label, const atlas::LabelBox& disc, const atlas::LabelBox& all,
     atlas::LabelBoxes& boxes) const
   {
@@ -257,7 +257,11 @@ struct vtkTokenLabelsRepresentation::Labels
     const auto toScreen = this->texts.ToScreen(this->owner->Actor->GetMatrix());
     const auto size = this->texts.GetSize();
     atlas::LabelBoxes boxes(size[0], size[1]);
-    atlas::LabelBox discs = { size[0], size[1], 0, 0 };
+    const bool hasAxes = std::any_of(this->candidates.begin(), this->candidates.end(),
+      [](const Candidate& candidate) { return candidate.anchor != Anchor::Around; });
+    // Axes have their texts at the left of all discs and below.
+    atlas::LabelBox discs =
+      hasAxes ? atlas::LabelBox{ size[0], size[1], 0, 0 } : atlas::LabelBox{ 0, 0, 0, 0 };
     for (const Candidate& candidate : this->candidates)
     {
       if (candidate.anchor == Anchor::Around)
