@@ -36,7 +36,6 @@ namespace
 {
 
 constexpr const char* Separator = "  \u00B7  ";
-constexpr const char* Ellipsis = "\u2026";
 
 /// The annotation of a chart that remembers the title that it has from us.
 constexpr const char* TitleAnnotation = "AtlasTitle";

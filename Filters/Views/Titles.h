@@ -41,6 +41,9 @@ void ShowTitle(vtkSMViewProxy* view);
 /// Diagrams have theirs from the beginning.
 void SwitchTitleOn(vtkSMProxy* representation, vtkSMViewProxy* view);
 
+/// What stands for what is cut from a text.
+inline constexpr const char* Ellipsis = "\u2026";
+
 /// Which part of a text is kept where it is cut.
 enum class KeptPart
 {

@@ -43,7 +43,6 @@ constexpr int SmallestFont = 9;
 /// The least width of a word that is cut, in sizes of letters; it may then lie over what is beside
 /// it.
 constexpr double LeastLetters = 4;
-constexpr const char* Ellipsis = "\u2026";
 /// The height of letters in that of a line of text.
 constexpr double LetterHeight = 0.76;
 
