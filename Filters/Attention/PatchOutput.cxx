@@ -4,8 +4,8 @@
 #include "ArrayRanges.h"
 #include "Base/Pi.h"
 #include "DataFormat.h"
-#include "Drawing/ColorLegend.h"
 #include "ListArrays.h"
+#include "MarkLegend.h"
 #include "Shapes.h"
 #include "Signs.h"
 #include "TitleFields.h"
@@ -174,36 +174,12 @@ bool IsInHeat(const ShownPatches& shown, const atlas::AttentionLink& link)
   return std::binary_search(chosen.begin(), chosen.end(), isFrom ? link.query : link.key);
 }
 
-/// Gives all cells colors, and the legend of these colors, which would explain nothing beside all
-/// heads, where there are no cells.
-void AddMarkColors(
-  const ShownPatches& shown, const std::vector<atlas::Rgb>& colors, vtkPolyData* output)
-{
-  ListArrays(colors, output->GetCellData()).Tuples(ArrayNames::MarkColor);
-  if (shown.IsOfOneHead())
-  {
-    const auto& all = shown.attention;
-    const auto isOther = [&](const atlas::AttentionLink& link) { return !IsInHeat(shown, link); };
-    const bool hasOthers = std::any_of(all.arrows.begin(), all.arrows.end(), isOther) ||
-                           std::any_of(all.marks.begin(), all.marks.end(), isOther);
-    atlas::ColorLegend legend(LegendTitle(shown));
-    legend.Add(KeyMark, "strongest key").Add(ChosenMark, "chosen patch");
-    if (hasOthers)
-    {
-      legend.Add(OtherMark, "of other patches");
-    }
-    AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, legend.Text());
-  }
-}
-
 void AddMarkColors(
   const ShownPatches& shown, const std::vector<atlas::AttentionLink>& links, vtkPolyData* output)
 {
-  std::vector<atlas::Rgb> colors;
-  colors.reserve(links.size());
-  std::transform(links.begin(), links.end(), std::back_inserter(colors),
-    [&](const atlas::AttentionLink& link) { return IsInHeat(shown, link) ? KeyMark : OtherMark; });
-  AddMarkColors(shown, colors, output);
+  ListArrays(links, output->GetCellData())
+    .Tuples(ArrayNames::MarkColor, [&shown](const atlas::AttentionLink& link)
+      { return IsInHeat(shown, link) ? KeyMark : OtherMark; });
 }
 
 /// What squares, arrows and marks mean.
@@ -437,8 +413,17 @@ void MakeFrames(const ShownPatches& shown, vtkPolyData* output)
   shapes.MoveToLines(output);
   AddTokens(shown, framed, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, framed, output);
-  AddMarkColors(shown, std::vector<atlas::Rgb>(framed.size(), ChosenMark), output);
+  ListArrays(framed, output->GetCellData())
+    .Tuples(ArrayNames::MarkColor, [](std::int64_t) { return ChosenMark; });
   Finish(shown, Formats::PatchAttentionFrames, output);
+}
+
+void ExplainMarks(const ShownPatches& shown, const std::vector<vtkPolyData*>& drawn)
+{
+  AddMarkLegend(LegendTitle(shown),
+    { { KeyMark, "strongest key" }, { ChosenMark, "chosen patch" },
+      { OtherMark, "of other patches" } },
+    drawn, shown.grid.IsAmongWords()); // a legend of one color would go, with its title
 }
 
 PatchCanvas FindCanvas(const atlas::Recording& recording, const atlas::PatchGrid& grid,

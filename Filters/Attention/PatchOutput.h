@@ -69,6 +69,9 @@ void MakeMarks(const ShownPatches& shown, vtkPolyData* output);
 /// A frame around each of the chosen tokens, unless all are chosen.
 void MakeFrames(const ShownPatches& shown, vtkPolyData* output);
 
+/// Gives arrows, marks and frames of one head the legend of their colors.
+void ExplainMarks(const ShownPatches& shown, const std::vector<vtkPolyData*>& drawn);
+
 /// A picture on the canvas of all that are shown.
 struct CanvasPart
 {

@@ -308,10 +308,14 @@ void vtkPatchAttention::ShowHead(
   shown.attention = atlas::EvaluatePatches(shown.recording, options);
   RequireMemory(static_cast<double>(shown.attention.arrows.size()) * BytesPerArrow,
     std::to_string(shown.attention.arrows.size()) + " arrows", "raise ArrowThreshold.");
+  auto* arrows = task.Output<vtkPolyData>(1);
+  auto* marks = task.Output<vtkPolyData>(2);
+  auto* frames = task.Output<vtkPolyData>(4);
   MakePatches(shown, task.Output<vtkPolyData>(0));
-  MakeArrows(shown, task.Output<vtkPolyData>(1));
-  MakeMarks(shown, task.Output<vtkPolyData>(2));
-  MakeFrames(shown, task.Output<vtkPolyData>(4));
+  MakeArrows(shown, arrows);
+  MakeMarks(shown, marks);
+  MakeFrames(shown, frames);
+  ExplainMarks(shown, { arrows, marks, frames });
 }
 
 /// Shows all heads. Their arrows, marks and frames would hide small pictures.

@@ -218,23 +218,23 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
       places[h] = { xAxis.At(x[h]), yAxis.At(y[h]) };
     }
     constexpr double Tick = 0.015;
-    lines.Add({ { 0, 0 }, { 1, 0 } });
-    lines.Add({ { 0, 0 }, { 0, 1 } });
+    constexpr double Axes = -0.06; // apart from the largest discs
+    lines.Add({ { Axes, Axes }, { 1, Axes } });
+    lines.Add({ { Axes, Axes }, { Axes, 1 } });
     for (int tick = 0; tick <= xAxis.steps; ++tick)
     {
       const double at = static_cast<double>(tick) / xAxis.steps;
-      lines.Add({ { at, 0 }, { at, -Tick } });
-      labels.Add(at - 0.02, -0.07, xAxis.TextAt(tick));
+      lines.Add({ { at, Axes }, { at, Axes - Tick } });
+      labels.AddBelow(at, Axes - Tick, xAxis.TextAt(tick));
     }
     for (int tick = 0; tick <= yAxis.steps; ++tick)
     {
       const double at = static_cast<double>(tick) / yAxis.steps;
-      lines.Add({ { 0, at }, { -Tick, at } });
-      labels.AddToTheLeft(-2 * Tick, at, yAxis.TextAt(tick));
+      lines.Add({ { Axes, at }, { Axes - Tick, at } });
+      labels.AddToTheLeft(Axes - 2 * Tick, at, yAxis.TextAt(tick));
     }
-    labels.Add(0.35, -0.13, TitleOf(this->XColumn));
-    labels.Add(-0.09, 1.05, TitleOf(this->YColumn));
-    lines.Add({ { -0.13, 0 }, { -0.13, 0 } }); // not seen; views leave room for numbers
+    labels.AddBelow(0.5, Axes - 0.1, TitleOf(this->XColumn));
+    labels.Add(Axes - 0.09, 1.05, TitleOf(this->YColumn));
   }
   else
   {

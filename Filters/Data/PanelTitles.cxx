@@ -36,6 +36,11 @@ void PanelTitles::AddToTheLeft(double x, double y, const std::string& text)
   this->Add(x, y, text, 0);
 }
 
+void PanelTitles::AddBelow(double x, double y, const std::string& text)
+{
+  this->Add(x, y, text, 4);
+}
+
 void PanelTitles::AddAround(double x, double y, double radius, const std::string& text)
 {
   this->Add(x + radius, y, text, 6, radius);

@@ -18,8 +18,8 @@ namespace AttentionAtlas
 
 /// Titles of the panels of a view of many heads, for the representation Token Labels: points with
 /// the arrays Token, Side and Radius. A title is to the upper right of its point (Side 2), to the
-/// left (0), or where there is room around a disc of this Radius (6), of which its point is the
-/// rightmost.
+/// left (0), centered below (4), or where there is room around a disc of this Radius (6), of which
+/// its point is the rightmost.
 class ATTENTIONATLASDATA_EXPORT PanelTitles
 {
 public:
@@ -27,6 +27,7 @@ public:
 
   void Add(double x, double y, const std::string& text);
   void AddToTheLeft(double x, double y, const std::string& text);
+  void AddBelow(double x, double y, const std::string& text);
   /// The middle and radius are those of a disc, in units of the scene.
   void AddAround(double x, double y, double radius, const std::string& text);
 

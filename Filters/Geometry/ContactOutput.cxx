@@ -4,10 +4,10 @@
 #include "ArrayRanges.h"
 #include "Base/Error.h"
 #include "DataFormat.h"
-#include "Drawing/ColorLegend.h"
 #include "Files/StructureFile.h"
 #include "ImageRequest.h"
 #include "ListArrays.h"
+#include "MarkLegend.h"
 #include "ProteinArrays.h"
 #include "StructureArrays.h"
 #include "TokenText.h"
@@ -210,6 +210,8 @@ void ContactResult::MakeImage(int sequence, vtkInformation* info) const
   vtkFieldData* fields = image->GetFieldData();
   AddSequence(sequence, this->text, fields);
   ListArrays(this->texts, fields).Text(Names::KeyToken).Text(Names::QueryToken);
+  AddField(fields, Names::KeyTitle, "Residue");
+  AddField(fields, Names::QueryTitle, "Residue");
   this->AddFields(fields);
   SetFormat(image, Protein::MapFormat);
 }
@@ -481,9 +483,8 @@ void ContactResult::MakeLines(
     .Tuples(Names::MarkColor, [&known](const Pair& pair)
       { return known.Has(pair.first, pair.second) ? HitColor : MissColor; });
   CacheRanges(output->GetCellData());
-  atlas::ColorLegend legend("Strongest pairs");
-  legend.Add(HitColor, "in contact").Add(MissColor, "not in contact");
-  AddField(output->GetFieldData(), Names::MarkColorLegend, legend.Text());
+  AddMarkLegend(
+    "Strongest pairs", { { HitColor, "in contact" }, { MissColor, "not in contact" } }, { output });
   this->AddFields(output->GetFieldData());
   SetFormat(output, Protein::LinesFormat);
 }

@@ -3,8 +3,8 @@
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
 #include "DataFormat.h"
-#include "Drawing/ColorLegend.h"
 #include "ListArrays.h"
+#include "MarkLegend.h"
 #include "TokenText.h"
 
 #include <vtkCellArray.h>
@@ -74,9 +74,6 @@ void Finish(
   add(Names::Head, shown.options.head);
   add(Names::Sequence, shown.options.sequence);
   CacheRanges(output->GetCellData());
-  atlas::ColorLegend legend("Marks");
-  legend.Add(KeyMark, "strongest key").Add(ChosenMark, "query");
-  AddField(output->GetFieldData(), Names::MarkColorLegend, legend.Text());
   SetFormat(output, format);
 }
 
@@ -158,6 +155,12 @@ void MakeMark(const ShownQuery& shown, vtkPolyData* output)
   index->FillValue(static_cast<vtkIdType>(shown.TokenIndex(shown.MainToken())));
   output->GetCellData()->AddArray(index);
   Finish(shown, ChosenMark, Formats::SpatialAttentionMarks, output);
+}
+
+void ExplainMarks(vtkPolyData* lines, vtkPolyData* mark)
+{
+  AddMarkLegend(
+    "Marks", { { KeyMark, "strongest key" }, { ChosenMark, "query" } }, { lines, mark });
 }
 
 void MakeTokenTable(const ShownQuery& shown, vtkTable* output)

@@ -38,6 +38,9 @@ void MakeLines(const ShownQuery& shown, double bend, vtkPolyData* output);
 /// A vertex where the query is.
 void MakeMark(const ShownQuery& shown, vtkPolyData* output);
 
+/// Gives both the legend of their colors.
+void ExplainMarks(vtkPolyData* lines, vtkPolyData* mark);
+
 /// A row per largest token.
 void MakeTokenTable(const ShownQuery& shown, vtkTable* output);
 

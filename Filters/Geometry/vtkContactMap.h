@@ -27,8 +27,9 @@
 /// arrays: Contact Evidence (float), Prediction (float, a probability), Distance (float, NaN
 /// where it is not known), Contact (int; 1, 0, or -1 where it is not known), Query and Key (int,
 /// positions in the sequence). Prediction is there with a contact head, Distance and Contact with a
-/// structure. Field data: Sequence, Sequence Text, Query Token and Key Token (string, per residue);
-/// with a structure Residues, Resolved Residues (int) and Sequence Identity (double).
+/// structure. Field data: Sequence, Sequence Text, Query Token and Key Token (string, per residue),
+/// Query Title and Key Title (string, Residue); with a structure Residues, Resolved Residues (int)
+/// and Sequence Identity (double).
 ///
 /// Output port 1: a vtkTable of the strongest pairs at least MinimumSeparation apart, by Prediction
 /// or else Contact Evidence, as many as there are residues, or PairCount: Query, Key (int), Query

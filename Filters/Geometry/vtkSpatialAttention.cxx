@@ -177,6 +177,7 @@ void vtkSpatialAttention::Execute(Task& task)
       atlas::LargestTokens(values, this->Count) };
     MakeLines(shown, this->Bend, task.Output<vtkPolyData>(1));
     MakeMark(shown, task.Output<vtkPolyData>(2));
+    ExplainMarks(task.Output<vtkPolyData>(1), task.Output<vtkPolyData>(2));
     MakeTokenTable(shown, task.Output<vtkTable>(3));
   }
 }

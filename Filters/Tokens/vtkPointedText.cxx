@@ -113,7 +113,12 @@ public:
     const auto position = NumberOf(this->Arrays, strip.position, this->Row);
     if (!title.empty() && !token.empty())
     {
-      this->Begin() << title << ": " << token;
+      this->Begin() << title;
+      if (position)
+      {
+        this->Text << ' ' << std::llround(*position);
+      }
+      this->Text << ": " << token;
     }
     else if (position || (hasPositions && !token.empty()))
     {

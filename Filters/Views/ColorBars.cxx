@@ -127,7 +127,8 @@ std::size_t LettersOf(double number)
 }
 
 /// How the ends of a bar are written: integers without decimals; other numbers as its labels are,
-/// but from 100 on without the point with which these end.
+/// but from 100 on without the point with which these end. Spaces, which labels end with, hold the
+/// title off.
 std::string RangeFormat(vtkPVArrayInformation* array, const std::string& other)
 {
   if (array == nullptr)
@@ -140,11 +141,11 @@ std::string RangeFormat(vtkPVArrayInformation* array, const std::string& other)
   const bool isNew = other.find('{') != std::string::npos; // of std::format: ParaView 6.1
   if (!isReal)
   {
-    return isNew ? "{:<.10g}" : "%-.10g";
+    return isNew ? "{:<.10g}  " : "%-.10g  ";
   }
   if (std::max(std::abs(range[0]), std::abs(range[1])) >= ThreeDigits)
   {
-    return isNew ? "{:<.3g}" : "%-.3g";
+    return isNew ? "{:<.3g}  " : "%-.3g  ";
   }
   return other;
 }
@@ -174,6 +175,70 @@ double WidthOf(vtkSMProxy* bar)
   constexpr double Gaps = 16; // to the border, and between bar, numbers and title
   return Gaps + Number(bar, "ScalarBarThickness") + 2. * Number(bar, "TitleFontSize") +
          LetterWidth * static_cast<double>(letters) * Number(bar, "LabelFontSize");
+}
+
+/// The background of a view that may not have been rendered yet, its own or that of the palette.
+std::vector<double> BackOf(vtkSMViewProxy* view)
+{
+  vtkSMProxy* palette = view->GetSessionProxyManager()->GetProxy("settings", "ColorPalette");
+  return palette != nullptr && Number(view, "UseColorPaletteForBackground") != 0
+           ? vtkSMPropertyHelper(palette, "BackgroundColor").GetDoubleArray()
+           : vtkSMPropertyHelper(view, "Background").GetDoubleArray();
+}
+
+/// Whether a legend has a color that is hardly seen in a view.
+bool HasHiddenColor(vtkSMProxy* bar, vtkSMViewProxy* view)
+{
+  constexpr double Contrast = 0.1;
+  vtkSMProxy* table = TableOf(bar);
+  if (table == nullptr || Number(table, "IndexedLookup") == 0)
+  {
+    return false;
+  }
+  const double ground = Lightness(BackOf(view).data());
+  const std::vector<double> colors = vtkSMPropertyHelper(table, "IndexedColors").GetDoubleArray();
+  for (std::size_t i = 0; i + 2 < colors.size(); i += 3)
+  {
+    if (std::abs(Lightness(&colors[i]) - ground) < Contrast)
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Lays a legend of our data on a gray ground if it has a color like the background, since swatches
+/// have no outlines; no longer if it has none.
+void SetGround(vtkSMProxy* bar, vtkSMViewProxy* view)
+{
+  if (view == nullptr || view->GetProperty("Background") == nullptr || OurDataOf(bar) == nullptr)
+  {
+    return;
+  }
+  const std::vector<double> gray = { 0.5, 0.5, 0.5, 0.25 };
+  vtkSMPropertyHelper ground(bar, "BackgroundColor");
+  if (HasHiddenColor(bar, view))
+  {
+    ground.Set(gray.data(), 4);
+    vtkSMPropertyHelper(bar, "DrawBackground").Set(1);
+  }
+  else if (ground.GetDoubleArray() == gray)
+  {
+    vtkSMPropertyHelper(bar, "DrawBackground").Set(0);
+  }
+}
+
+/// How many entries a legend has; 0 if it is a scale.
+std::size_t EntriesOf(vtkSMProxy* bar)
+{
+  return vtkSMPropertyHelper(TableOf(bar), "Annotations").GetNumberOfElements() / 2;
+}
+
+/// The length of a legend: a line for each entry, in a view of usual height. More would be taken
+/// from the data.
+double LengthOf(std::size_t entries)
+{
+  return std::clamp(0.055 * static_cast<double>(entries), 0.11, 0.9);
 }
 
 /// How high a bar is as a share of its view, whose height is given in pixels.
@@ -386,7 +451,25 @@ void FitBar(vtkSMProxy* bar, vtkSMViewProxy* view)
   {
     vtkSMPropertyHelper(bar, name).Set(BarFontSize);
   }
+  SetGround(bar, view);
   bar->UpdateVTKObjects();
+}
+
+void FitBars(vtkSMProxy* table, std::size_t before)
+{
+  for (vtkSMProxy* bar : ProxiesOf(table->GetSessionProxyManager(), "scalar_bars"))
+  {
+    if (TableOf(bar) == table)
+    {
+      vtkSMPropertyHelper length(bar, "ScalarBarLength");
+      if (before > 0 && length.GetAsDouble() == LengthOf(before))
+      {
+        length.Set(LengthOf(EntriesOf(bar)));
+      }
+      SetGround(bar, vtkSMViewProxy::FindView(bar));
+      bar->UpdateVTKObjects();
+    }
+  }
 }
 
 void ShowBar(vtkSMProxy* representation, vtkSMViewProxy* view)
@@ -453,13 +536,9 @@ void CompleteBar(vtkSMProxy* bar)
     vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
     vtkSMPropertyHelper(bar, "ComponentTitle").Set("");
   }
-  // A line for each entry of a legend, in a view of usual height: more would be taken from the
-  // data.
-  const double entries =
-    vtkSMPropertyHelper(TableOf(bar), "Annotations").GetNumberOfElements() / 2.;
-  if (entries > 0)
+  if (EntriesOf(bar) > 0)
   {
-    vtkSMPropertyHelper(bar, "ScalarBarLength").Set(std::clamp(0.055 * entries, 0.11, 0.9));
+    vtkSMPropertyHelper(bar, "ScalarBarLength").Set(LengthOf(EntriesOf(bar)));
   }
   // Whose default shows 0 as 0.0e+00.
   vtkSMPropertyHelper(bar, "RangeLabelFormat")

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 class vtkSMProxy;
 class vtkSMViewProxy;
 
@@ -31,8 +33,13 @@ void CompleteBar(vtkSMProxy* bar);
 /// a view whose background is not that of the color palette.
 void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view);
 
-/// Gives the texts of a bar of our data, and of any in a diagram, the size of other texts there.
+/// Gives the texts of a bar of our data, and of any in a diagram, the size of other texts there,
+/// and a legend of our data with a color like the background a gray ground.
 void FitBar(vtkSMProxy* bar, vtkSMViewProxy* view);
+
+/// Fits the legends of a table whose entries have changed, of which it had so many before: their
+/// ground, and their length unless the user has set it.
+void FitBars(vtkSMProxy* table, std::size_t before);
 
 /// How much of the width of a view the bars in its upper right corner take, in points. 0: none.
 double RoomBesideTitle(vtkSMViewProxy* view);

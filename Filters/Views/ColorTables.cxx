@@ -1,5 +1,6 @@
 #include "ColorTables.h"
 
+#include "ColorBars.h"
 #include "Coloring.h"
 #include "Drawing/ClassPalette.h"
 #include "ProxyValues.h"
@@ -11,7 +12,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -117,45 +120,130 @@ void TitleBars(vtkSMProxy* table, const std::string& title, const std::string* f
   }
 }
 
-/// Makes a legend that is written as one text, see TokenLegend.h in Filters/Tokens, that of a
-/// table, unless it is; then its title alone.
-void SetLegend(vtkSMProxy* table, const std::string& key, const std::string& legend)
+/// An entry of a legend: what it means, and its color in 255ths.
+struct Entry
 {
-  std::istringstream lines(legend);
+  std::string text;
+  std::array<double, 3> color = {};
+};
+
+/// A legend that is written as one text, see TokenLegend.h in Filters/Tokens.
+struct Legend
+{
   std::string title;
-  std::getline(lines, title);
-  std::string line;
+  std::vector<Entry> entries;
+
+  explicit Legend(const std::string& written)
+  {
+    std::istringstream lines(written);
+    std::getline(lines, this->title);
+    std::string line;
+    while (std::getline(lines, line))
+    {
+      Entry& entry = this->entries.emplace_back();
+      std::istringstream words(line);
+      words >> entry.color[0] >> entry.color[1] >> entry.color[2] >> std::ws;
+      std::getline(words, entry.text);
+    }
+  }
+};
+
+/// What the user has made of an entry.
+struct Change
+{
+  std::optional<std::string> text;
+  std::optional<std::array<double, 3>> color; ///< from 0 to 1
+};
+
+/// The entries of a legend as they were last set here, and what the user has changed since the
+/// legend is there, by their texts.
+struct KnownEntries
+{
+  std::vector<Entry> entries;
+  std::map<std::string, Change> changes;
+
+  bool Has(const std::string& text) const
+  {
+    return std::any_of(this->entries.begin(), this->entries.end(),
+      [&text](const Entry& entry) { return entry.text == text; });
+  }
+
+  /// Takes what differs in a table; nothing if it has another number of entries.
+  void FindChanges(const std::vector<std::string>& annotations, const std::vector<double>& colors)
+  {
+    if (annotations.size() != 2 * this->entries.size() || colors.size() != 3 * this->entries.size())
+    {
+      return;
+    }
+    for (std::size_t i = 0; i < this->entries.size(); ++i)
+    {
+      const Entry& entry = this->entries[i];
+      const std::string& text = annotations[2 * i + 1];
+      const std::array<double, 3> color = { colors[3 * i], colors[3 * i + 1], colors[3 * i + 2] };
+      const bool isColored = !std::equal(color.begin(), color.end(), entry.color.begin(),
+        [](double a, double b) { return std::lround(255 * a) == std::lround(b); });
+      this->changes[entry.text] = { text != entry.text ? std::optional(text) : std::nullopt,
+        isColored ? std::optional(color) : std::nullopt };
+    }
+  }
+};
+
+/// By what BarTitles is, too.
+std::map<std::string, KnownEntries>& AllKnownEntries()
+{
+  static std::map<std::string, KnownEntries> all;
+  return all;
+}
+
+/// Makes a legend that of a table, unless it is; then its title alone. What the user has changed
+/// remains when only some entries have gone or come.
+void SetLegend(vtkSMProxy* table, const std::string& key, const Legend& legend)
+{
+  const std::vector<std::string> annotations = TextsOf({ table, "Annotations" });
+  KnownEntries& known = AllKnownEntries()[key];
+  known.FindChanges(annotations, GetDoubles(table, "IndexedColors"));
+  std::string& shown = BarTitles().emplace(key, legend.title).first->second;
+  const std::string before = std::exchange(shown, legend.title);
+  const bool isSame =
+    !annotations.empty() && !known.entries.empty() &&
+    (before == legend.title || std::any_of(legend.entries.begin(), legend.entries.end(),
+                                 [&known](const Entry& entry) { return known.Has(entry.text); }));
+  if (!isSame)
+  {
+    known.changes.clear();
+  }
+  known.entries = legend.entries;
+
   std::vector<std::string> entries;
   std::vector<double> colors;
-  while (std::getline(lines, line))
+  for (const Entry& entry : legend.entries)
   {
-    std::istringstream words(line);
-    std::array<double, 3> color = {};
-    words >> color[0] >> color[1] >> color[2] >> std::ws;
-    std::getline(words, line);
-    for (const double channel : color)
-    {
-      colors.push_back(channel / 255);
-    }
-    entries.insert(entries.end(), { std::to_string(entries.size() / 2), line });
+    const Change& change = known.changes[entry.text];
+    std::array<double, 3> color = entry.color;
+    std::for_each(color.begin(), color.end(), [](double& channel) { channel /= 255; });
+    color = change.color.value_or(color);
+    colors.insert(colors.end(), color.begin(), color.end());
+    entries.insert(
+      entries.end(), { std::to_string(entries.size() / 2), change.text.value_or(entry.text) });
   }
-  std::string& shown = BarTitles().emplace(key, title).first->second;
-  const std::string before = std::exchange(shown, title);
-  std::vector<std::string> known = TextsOf({ table, "Annotations" });
-  for (std::size_t i = 0; i < std::min(known.size(), entries.size()); i += 2)
+  std::vector<std::string> same = annotations;
+  for (std::size_t i = 0; i < std::min(same.size(), entries.size()); i += 2)
   {
-    known[i] = entries[i]; // values that the user has changed remain
+    same[i] = entries[i]; // values that the user has changed remain
   }
-  if (known == entries)
+  if (same != entries && !isSame)
   {
-    if (before != title)
-    {
-      TitleBars(table, title, &before);
-    }
-    return;
+    TitleBars(table, legend.title, nullptr);
   }
-  TitleBars(table, title, nullptr);
-  SetCategories(table, entries, colors);
+  else if (before != legend.title)
+  {
+    TitleBars(table, legend.title, &before);
+  }
+  if (same != entries)
+  {
+    SetCategories(table, entries, colors);
+    FitBars(table, annotations.size() / 2);
+  }
 }
 
 /// A continuous scale through `points` (value, red, green, blue).
@@ -267,8 +355,16 @@ void MeetLegend(const Coloring& coloring, vtkSMProxy* representation)
 {
   if (coloring.HasLegend())
   {
-    BarTitles().emplace(
-      KeyOf(representation, coloring), coloring.legend.substr(0, coloring.legend.find('\n')));
+    const std::string key = KeyOf(representation, coloring);
+    Legend legend(coloring.legend);
+    BarTitles().emplace(key, std::move(legend.title));
+    KnownEntries known = { std::move(legend.entries), {} };
+    // The state may have the legend of other data.
+    const std::vector<std::string> shown =
+      TextsOf({ TableFor(representation, coloring), "Annotations" });
+    const bool isOfData = std::any_of(
+      shown.begin(), shown.end(), [&known](const std::string& text) { return known.Has(text); });
+    AllKnownEntries()[key] = isOfData ? std::move(known) : KnownEntries();
   }
 }
 
@@ -307,7 +403,7 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMProxy* representati
   const bool isNew = IsNew(table) || (first && !IsOwned(table, coloring.arrayInformation, manager));
   if (coloring.HasLegend())
   {
-    SetLegend(table, KeyOf(representation, coloring), coloring.legend);
+    SetLegend(table, KeyOf(representation, coloring), Legend(coloring.legend));
   }
   else if (coloring.ShowsClasses())
   {

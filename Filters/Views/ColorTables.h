@@ -14,8 +14,8 @@ struct Coloring;
 /// `first`: whether the representation is new.
 void PrepareTable(const Coloring& coloring, bool first, vtkSMProxy* representation);
 
-/// Takes the title of the array's legend, if it has one, as set here: it follows the data until the
-/// user has another one.
+/// Takes the title and the entries of the array's legend, if it has one, as set here: they follow
+/// the data until the user has other ones.
 void MeetLegend(const Coloring& coloring, vtkSMProxy* representation);
 
 /// Whether a representation has a table of its own.

@@ -198,15 +198,23 @@ std::vector<double> FittedWidths(
   return fitted;
 }
 
-std::array<double, 2> WidthsOf(
-  const std::vector<Candidate>& candidates, AttentionAtlas::LabelFonts& fonts)
+std::array<double, 2> ReachOf(const Candidate& candidate, LabelFonts& fonts)
+{
+  const double width = atlas::LabelWidth(fonts.Choose(atlas::ScreenLabel(candidate.token)).text);
+  const Anchor anchor = candidate.anchor;
+  return anchor == Anchor::Left ? std::array<double, 2>{ width, 0 }
+         : anchor == Anchor::Below || anchor == Anchor::Above
+           ? std::array<double, 2>{ width / 2, width / 2 }
+           : std::array<double, 2>{ 0, width };
+}
+
+std::array<double, 2> WidthsOf(const std::vector<Candidate>& candidates, LabelFonts& fonts)
 {
   std::array<double, 2> widths = { 0, 0 };
   for (const Candidate& candidate : candidates)
   {
-    double& width = widths.at(candidate.anchor == Anchor::Left ? 0 : 1);
-    const std::string text = fonts.Choose(atlas::ScreenLabel(candidate.token)).text;
-    width = std::max(width, atlas::LabelWidth(text));
+    const auto [left, right] = ReachOf(candidate, fonts);
+    widths = { std::max(widths[0], left), std::max(widths[1], right) };
   }
   return widths;
 }

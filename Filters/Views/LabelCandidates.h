@@ -76,9 +76,10 @@ std::vector<Row> RowsOf(const std::vector<Candidate>& candidates);
 std::vector<double> FittedWidths(
   const std::vector<double>& widths, const std::vector<bool>& isMarked, double room);
 
-/// The width of the widest label to the left of its point, and of the widest other one, in heights
-/// of a line.
-std::array<double, 2> WidthsOf(
-  const std::vector<Candidate>& candidates, AttentionAtlas::LabelFonts& fonts);
+/// How far the label of a point is to its left and to its right, in heights of a line.
+std::array<double, 2> ReachOf(const Candidate& candidate, LabelFonts& fonts);
+
+/// The width of the widest label to the left of its point, and of the widest to the right.
+std::array<double, 2> WidthsOf(const std::vector<Candidate>& candidates, LabelFonts& fonts);
 
 }

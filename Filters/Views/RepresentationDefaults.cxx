@@ -195,6 +195,7 @@ private:
 
 /// Titles a view with each change of its data and before each rendering, which may follow a change
 /// of names alone; and draws the title of a render view, but of a diagram, which draws its own.
+/// While a render view shows our data, its points grow with letters.
 class ViewObserver : public vtkCommand
 {
 public:
@@ -222,9 +223,12 @@ public:
     {
       diagram->SetRoomBesideTitle(this->Beside);
     }
-    else if (!this->Draws && rendered != nullptr && !this->TitleOf().empty())
+    else if (!this->Draws && rendered != nullptr &&
+             (AttentionAtlas::FirstShown(this->View) != nullptr || !this->TitleOf().empty()))
     {
       this->Draws = true;
+      AttentionAtlas::GrowWithLetters(rendered, [view = this->View]
+        { return view != nullptr && AttentionAtlas::FirstShown(view) != nullptr; });
       this->Texts.Enter(rendered,
         [this]
         {

@@ -36,7 +36,6 @@ namespace
 {
 
 constexpr const char* Separator = "  \u00B7  ";
-constexpr const char* Ellipsis = "\u2026";
 
 /// The annotation of a chart that remembers the title that it has from us.
 constexpr const char* TitleAnnotation = "AtlasTitle";
@@ -345,22 +344,6 @@ std::string NameOf(vtkSMProxy* source)
   return !name.empty() && isGiven ? name : source->GetXMLLabel();
 }
 
-/// The first representation of our data that a view shows, with its source; null if there is none.
-vtkSMProxy* FirstShown(vtkSMProxy* view)
-{
-  vtkSMPropertyHelper shown(view, "Representations");
-  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
-  {
-    vtkSMProxy* representation = shown.GetAsProxy(i);
-    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
-        Number(representation, "Visibility") != 0 && RepresentationHint(representation) != nullptr)
-    {
-      return representation;
-    }
-  }
-  return nullptr;
-}
-
 /// The array that colors a representation, in words; empty if `said` names it.
 std::string ArrayOf(vtkSMProxy* representation, const std::string& said)
 {
@@ -485,6 +468,21 @@ void SetText(vtkSMViewProxy* view, const char* property, const std::string& text
   }
 }
 
+}
+
+vtkSMProxy* FirstShown(vtkSMProxy* view)
+{
+  vtkSMPropertyHelper shown(view, "Representations");
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* representation = shown.GetAsProxy(i);
+    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
+        Number(representation, "Visibility") != 0 && RepresentationHint(representation) != nullptr)
+    {
+      return representation;
+    }
+  }
+  return nullptr;
 }
 
 std::string MakeTitle(vtkSMProxy* view)

@@ -13,6 +13,9 @@ namespace AttentionAtlas
 
 class ViewTexts;
 
+/// The first visible representation of our data in a view; null if there is none.
+vtkSMProxy* FirstShown(vtkSMProxy* view);
+
 /// What a view says of the first that it shows of our data: the source, those of its settings that
 /// decide what it shows, such as layer, head, quantity and sequence, then the model and how the
 /// text begins. Where a setting chooses by itself, as the last token does, it says what was chosen.
@@ -37,6 +40,9 @@ void ShowTitle(vtkSMViewProxy* view);
 /// source has the hint Title, see RepresentationHints.h, unless color bars are shown by hand.
 /// Diagrams have theirs from the beginning.
 void SwitchTitleOn(vtkSMProxy* representation, vtkSMViewProxy* view);
+
+/// What stands for what is cut from a text.
+inline constexpr const char* Ellipsis = "\u2026";
 
 /// Which part of a text is kept where it is cut.
 enum class KeptPart

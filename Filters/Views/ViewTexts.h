@@ -23,12 +23,23 @@ class vtkTextActor;
 namespace AttentionAtlas
 {
 
-/// The gray, black (0) or white (1), that is legible on a background in RGB, by its luminance
-/// (ITU-R BT.601).
+/// The luminance of a color in RGB, 0 to 1 (ITU-R BT.601).
+inline double Lightness(const double* color)
+{
+  return 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2];
+}
+
+/// The gray, black (0) or white (1), that is legible on a background in RGB.
 inline double InkOn(const double* back)
 {
-  return 0.299 * back[0] + 0.587 * back[1] + 0.114 * back[2] > 0.5 ? 0 : 1;
+  return Lightness(back) > 0.5 ? 0 : 1;
 }
+
+/// Lets what has a size in pixels grow with the letters of a view, on screens of more pixels per
+/// inch and in larger pictures: its points, its lines and the texts of labelled axes, in renderings
+/// at whose begin `isOn`. Once per view. A server that renders for a client knows no titles, and
+/// lets only diagrams grow.
+void GrowWithLetters(vtkPVRenderView* view, std::function<bool()> isOn);
 
 /// Texts that lie over the scene of a render view, in fonts that have their letters. They are black
 /// on a light background and white on a dark one. Sizes are in points, places in pixels from the

@@ -300,8 +300,10 @@ private:
     vtkProperty* property = actor->GetProperty();
     const Projection project(this->Renderer, actor);
     const Colors colors(actor->GetMapper(), data, property);
-    const float radius = property->GetPointSize() / 2;
-    const float width = property->GetLineWidth();
+    const int dpi = this->Renderer->GetRenderWindow()->GetDPI();
+    const float point = static_cast<float>(dpi) / 72; // in pixels, as shown
+    const float radius = point * property->GetPointSize() / 2;
+    const float width = point * property->GetLineWidth();
     const Color edge = ColorOf(property->GetEdgeColor(), property->GetOpacity());
     const int representation = property->GetRepresentation();
     const auto add = [&](Shape::Kind kind, vtkIdList* ids, const Color& color, float size)

@@ -25,6 +25,7 @@ vtkDiagramView::vtkDiagramView()
   : OwnTexts(std::make_unique<AttentionAtlas::ViewTexts>())
 {
   this->OwnTexts->Enter(this, [this] { this->Lines().Show(*this->OwnTexts); });
+  AttentionAtlas::GrowWithLetters(this, [] { return true; });
 }
 
 vtkDiagramView::~vtkDiagramView()

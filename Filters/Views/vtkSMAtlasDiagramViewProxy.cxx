@@ -6,6 +6,7 @@
 #include <vtkClientServerStream.h>
 #include <vtkCommand.h>
 #include <vtkObjectFactory.h>
+#include <vtkRenderWindow.h>
 #include <vtkSMPropertyHelper.h>
 
 #include <algorithm>
@@ -39,7 +40,9 @@ void vtkSMAtlasDiagramViewProxy::SetFit(bool on)
 vtkTypeUInt32 vtkSMAtlasDiagramViewProxy::PreRender(bool interactive)
 {
   const vtkTypeUInt32 processes = this->Superclass::PreRender(interactive);
-  if (this->IsFitting)
+  // A larger picture is rendered tile by tile, with the camera of each.
+  const int* tiles = this->GetRenderWindow()->GetTileScale();
+  if (this->IsFitting || tiles[0] > 1 || tiles[1] > 1)
   {
     return processes;
   }

@@ -43,7 +43,6 @@ constexpr int SmallestFont = 9;
 /// The least width of a word that is cut, in sizes of letters; it may then lie over what is beside
 /// it.
 constexpr double LeastLetters = 4;
-constexpr const char* Ellipsis = "\u2026";
 /// The height of letters in that of a line of text.
 constexpr double LetterHeight = 0.76;
 
@@ -204,8 +203,10 @@ struct vtkTokenLabelsRepresentation::Labels
     return { left, bottom, right, top };
   }
 
-  /// Places the label of a disc where there is room: right, left, above, below, or at a corner.
-  bool PlaceAround(Placed& label, const atlas::LabelBox& disc, atlas::LabelBoxes& boxes) const
+  /// Places the label of a disc where there is room, also around the label: right, left, above,
+  /// below, or at a corner, and not left of or below `all`.
+  bool PlaceAround(Placed& label, const atlas::LabelBox& disc, const atlas::LabelBox& all,
+    atlas::LabelBoxes& boxes) const
   {
     const int width = label.box.right - label.box.left;
     const int height = label.box.top - label.box.bottom;
@@ -214,14 +215,15 @@ struct vtkTokenLabelsRepresentation::Labels
     const int middleY = (disc.bottom + disc.top - height) / 2;
     const std::array<std::array<int, 2>, 8> corners = { { { disc.right + gap, middleY },
       { disc.left - width - gap, middleY }, { middleX, disc.top + gap },
-      { middleX, disc.bottom - height - gap }, { disc.right, disc.top },
-      { disc.right, disc.bottom - height }, { disc.left - width, disc.top },
-      { disc.left - width, disc.bottom - height } } };
+      { middleX, disc.bottom - height - gap }, { disc.right + gap, disc.top },
+      { disc.right + gap, disc.bottom - height }, { disc.left - width - gap, disc.top },
+      { disc.left - width - gap, disc.bottom - height } } };
     return std::any_of(corners.begin(), corners.end(),
       [&](const std::array<int, 2>& corner)
       {
         label.box = { corner[0], corner[1], corner[0] + width, corner[1] + height };
-        return boxes.Place(label.box);
+        return corner[0] >= all.left && corner[1] >= all.bottom - height / 2 &&
+               boxes.Place({ corner[0] - gap, corner[1], corner[0] + width + gap, label.box.top });
       });
   }
 
@@ -254,11 +256,19 @@ struct vtkTokenLabelsRepresentation::Labels
     const auto toScreen = this->texts.ToScreen(this->owner->Actor->GetMatrix());
     const auto size = this->texts.GetSize();
     atlas::LabelBoxes boxes(size[0], size[1]);
+    const bool hasAxes = std::any_of(this->candidates.begin(), this->candidates.end(),
+      [](const Candidate& candidate) { return candidate.anchor != Anchor::Around; });
+    // Axes have their texts at the left of all discs and below.
+    atlas::LabelBox discs =
+      hasAxes ? atlas::LabelBox{ size[0], size[1], 0, 0 } : atlas::LabelBox{ 0, 0, 0, 0 };
     for (const Candidate& candidate : this->candidates)
     {
       if (candidate.anchor == Anchor::Around)
       {
-        boxes.Block(this->DiscOf(candidate, toScreen));
+        const atlas::LabelBox disc = this->DiscOf(candidate, toScreen);
+        boxes.Block(disc);
+        discs = { std::min(discs.left, disc.left), std::min(discs.bottom, disc.bottom),
+          std::max(discs.right, disc.right), std::max(discs.top, disc.top) };
       }
     }
     if (!this->rows.empty())
@@ -287,7 +297,7 @@ struct vtkTokenLabelsRepresentation::Labels
       }
       ++tries;
       if (candidate->anchor == Anchor::Around
-            ? this->PlaceAround(label, this->DiscOf(*candidate, toScreen), boxes)
+            ? this->PlaceAround(label, this->DiscOf(*candidate, toScreen), discs, boxes)
             : boxes.Place(label.box))
       {
         this->Show(label);
@@ -568,9 +578,12 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
   ViewTexts& texts = this->Shown->texts;
   std::array<double, 6> bounds;
   std::copy_n(this->VisibleDataBounds, bounds.size(), bounds.begin());
-  const auto widths = WidthsOf(candidates, texts.GetFonts());
-  bounds[0] -= this->LabelHeight * widths[0];
-  bounds[1] += this->LabelHeight * widths[1];
+  for (const Candidate& candidate : candidates)
+  {
+    const auto [left, right] = ReachOf(candidate, texts.GetFonts());
+    bounds[0] = std::min(bounds[0], candidate.point[0] - this->LabelHeight * left);
+    bounds[1] = std::max(bounds[1], candidate.point[0] + this->LabelHeight * right);
+  }
   bounds[2] -= this->LabelHeight;
   bounds[3] += this->LabelHeight;
   auto* diagram = vtkDiagramView::SafeDownCast(this->GetView());

@@ -61,9 +61,6 @@ def picture(name, view):
         for proxy in (view, *view.Representations):
             enlarge(proxy)
         view.ViewSize = doubled  # after its fonts: so many words fit
-    for representation in view.Representations:
-        if getattr(representation, "DataAxesGrid", None):
-            enlarge(representation.DataAxesGrid)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "view.png")
         s.SaveScreenshot(path, view, ImageResolution=doubled)
@@ -239,14 +236,7 @@ def vocabulary():
 
 
 def random_prompts():
-    prompts = s.RandomPrompts(Kind="RepeatedBlock", Length=64, Block=16)
-    view = s.CreateView("XYChartView", ViewSize=SIZE)
-    view.BottomAxisTitle, view.LeftAxisTitle = "Position", "TokenId"
-    view.BottomAxisTitleFontSize = view.LeftAxisTitleFontSize = 14
-    view.BottomAxisTitleBold = view.LeftAxisTitleBold = 0
-    shown = s.Show(prompts, view)
-    shown.UseIndexForXAxis, shown.XArrayName, shown.SeriesVisibility = 0, "Position", ["TokenId"]
-    picture("RandomPrompts", view)
+    show("RandomPrompts", s.RandomPrompts(Kind="RepeatedBlock", Length=64, Block=16), kind="XYChartView")
 
 
 def transformer_recorder():

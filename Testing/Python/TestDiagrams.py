@@ -129,6 +129,69 @@ class Diagrams(AtlasTest):
         self.assertEqual(view.FitToData, 1)
         self.assert_inside(view, SIZES[1])
 
+    def drawn(self, view, scale):
+        """A picture of so many times the size of a view."""
+        path = str(atlastest.OUTPUT / "larger.png")
+        simple.SaveScreenshot(path, view, ImageResolution=[scale * side for side in view.ViewSize])
+        return atlastest.read_picture(path)
+
+    def test_points_and_lines_grow_with_letters(self):
+        """In a picture of twice the size, or of twice the pixels per inch, they have four times the area, and the view
+        frames its data as before."""
+        corners = simple.PolyLineSource(Points=[0, 0, 0, 2, 0, 0, 0, 1, 0])
+        for kind, look in (("Points", {"PointSize": 10}), ("Wireframe", {"LineWidth": 4})):
+            view = simple.CreateView("AttentionDiagram", ViewSize=[400, 300], ShowTitle=0)
+            look = {**look, "AmbientColor": [0, 0, 0], "DiffuseColor": [0, 0, 0]}
+            simple.Show(corners, view, Representation=kind, **look)
+            simple.Render(view)
+            areas = [(self.drawn(view, scale) < 128).all(axis=-1).sum() for scale in (1, 2)]
+            view.PPI, view.ViewSize = 144, [800, 600]
+            areas.append((self.drawn(view, 1) < 128).all(axis=-1).sum())
+            self.assertGreater(areas[0], 250, kind)
+            for area in areas[1:]:
+                self.assertAlmostEqual(area / areas[0], 4, delta=0.4, msg=kind)
+            self.assertEqual(view.FitToData, 1)
+            actors = view.GetClientSideObject().GetRenderer().GetActors()
+            times = []
+            for _ in range(2):  # or VTK would build its buffers with each rendering
+                simple.Render(view)
+                times.append([actor.GetProperty().GetMTime() for actor in actors if actor.GetVisibility()])
+            self.assertTrue(times[0])
+            self.assertEqual(times[1], times[0])
+
+    def test_points_of_other_data_keep_their_size(self):
+        """Also in a view that has shown ours before."""
+        view = simple.CreateRenderView(ViewSize=[400, 300], UseColorPaletteForBackground=0, Background=[1, 1, 1])
+        ours = simple.AttentionMap(Input=self.reader)
+        simple.Show(ours, view)
+        simple.Render(view)
+        simple.Hide(ours, view)
+        corners = simple.PolyLineSource(Points=[0, 0, 0, 2, 0, 0, 0, 1, 0])
+        simple.Show(corners, view, Representation="Points", PointSize=10, AmbientColor=[0, 0, 0], DiffuseColor=[0, 0, 0])
+        view.OrientationAxesVisibility = 0
+        simple.ResetCamera(view)
+        areas = []
+        for view.PPI in (72, 144):
+            areas.append((self.drawn(view, 1) < 128).all(axis=-1).sum())
+        self.assertGreater(areas[0], 250)
+        self.assertEqual(areas[1], areas[0])
+
+    def test_texts_of_axes_grow_with_letters(self):
+        view = simple.CreateRenderView(ViewSize=[600, 400])
+        shown = simple.Show(atlastest.torus(atlastest.read_model()), view)
+        shown.DataAxesGrid.GridAxesVisibility = 1
+        simple.ResetCamera(view)
+        heights = []
+        for scale, view.PPI in ((1, 72), (2, 72), (1, 144)):
+            pictures = []
+            for title in ("HH", ""):
+                shown.DataAxesGrid.XTitle = title
+                pictures.append(self.drawn(view, scale))
+            heights.append((numpy.abs(pictures[0] - pictures[1]).max(axis=-1) > 40).any(axis=1).sum())
+        self.assertTrue(7 <= heights[0] <= 12, heights)  # of 12 points
+        for height in heights[1:]:
+            self.assertAlmostEqual(height, 2 * heights[0], delta=2)
+
     def test_title(self):
         shown = simple.AttentionMap(registrationName="Map", Input=self.reader, Layer=4, Head=11)
         view = self.show(shown)

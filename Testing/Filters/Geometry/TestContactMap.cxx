@@ -65,6 +65,10 @@ TEST(ContactMap, PredictsAsTheOriginal)
   const std::vector<std::string> letters = Texts(image->GetFieldData(), "Key Token");
   ASSERT_EQ(letters.size(), n);
   EXPECT_EQ(letters[3], map.Model.Letters.substr(3, 1));
+  for (const char* axis : { "Query Title", "Key Title" })
+  {
+    EXPECT_THAT(Texts(image->GetFieldData(), axis), ElementsAre("Residue"));
+  }
   EXPECT_EQ(map.Table(3)->GetNumberOfRows(), 0) << "no structure";
   EXPECT_THAT(ColumnNames(map.Table(2)), ElementsAre("Layer", "Head", "Contact Weight"));
   EXPECT_EQ(map.Table(2)->GetNumberOfRows(), 4 * 6);

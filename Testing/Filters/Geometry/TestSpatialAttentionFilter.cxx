@@ -164,6 +164,8 @@ TEST(SpatialAttentionFilter, DrawsLinesToTheStrongestKeys)
   EXPECT_THAT(Values(lines->GetCellData(), "Weight"), ElementsAre(0.375, 0.125));
   EXPECT_THAT(Values(lines->GetCellData(), "Query"), Each(3));
   EXPECT_THAT(Values(lines->GetCellData(), "Key"), ElementsAre(2, 0));
+  EXPECT_THAT(Texts(lines->GetFieldData(), "MarkColor Legend"),
+    ElementsAre("Marks\n0 217 242 strongest key\n51 230 51 query"));
   EXPECT_EQ(lines->GetNumberOfPoints(), 4);
   EXPECT_NEAR(lines->GetPoint(0)[0], 5, 1e-9);
   EXPECT_NEAR(lines->GetPoint(1)[0], 3, 1e-9);
@@ -176,6 +178,9 @@ TEST(SpatialAttentionFilter, DrawsLinesToTheStrongestKeys)
   EXPECT_THAT(Values(spatial.Lines()->GetCellData(), "Query"), ElementsAre(2, 0));
   spatial->SetDirection(vtkSpatialAttention::HOLDS);
   EXPECT_EQ(spatial.Lines()->GetNumberOfLines(), 0);
+  EXPECT_THAT(Texts(spatial.Lines()->GetFieldData(), "MarkColor Legend"),
+    ElementsAre("Marks\n51 230 51 query"))
+    << "what is drawn";
 }
 
 /// The middle of an arc of length 2 is half of that above it.

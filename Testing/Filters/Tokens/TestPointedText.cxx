@@ -77,6 +77,10 @@ TEST(PointedText, CallsRowsAndColumnsByTheirTitles)
   AttentionAtlas::AddField(image->GetFieldData(), "Head", 11);
   EXPECT_EQ(
     Said(image, 0, 0, "Weights"), "Layer 3, head 11\nLayer: a\nKey 0: \"The\"\nWeights: 0.3");
+  image->GetPointData()->AddArray(
+    MakeArray<vtkIntArray>("Query", std::vector<int>{ 8, 8, 8, 7, 7, 7 }));
+  EXPECT_EQ(
+    Said(image, 0, 0, "Weights"), "Layer 3, head 11\nLayer 7: a\nKey 0: \"The\"\nWeights: 0.3");
 }
 
 TEST(PointedText, KnowsThePanelsOfHeads)
