@@ -195,11 +195,16 @@ bool HasHiddenColor(vtkSMProxy* bar, vtkSMViewProxy* view)
   {
     return false;
   }
-  const double ground = Lightness(BackOf(view).data());
+  const std::vector<double> back = BackOf(view);
   const std::vector<double> colors = vtkSMPropertyHelper(table, "IndexedColors").GetDoubleArray();
   for (std::size_t i = 0; i + 2 < colors.size(); i += 3)
   {
-    if (std::abs(Lightness(&colors[i]) - ground) < Contrast)
+    double difference = 0;
+    for (std::size_t channel = 0; channel < 3; ++channel)
+    {
+      difference = std::max(difference, std::abs(colors[i + channel] - back[channel]));
+    }
+    if (difference < Contrast)
     {
       return true;
     }
@@ -215,14 +220,17 @@ void SetGround(vtkSMProxy* bar, vtkSMViewProxy* view)
   {
     return;
   }
-  const std::vector<double> gray = { 0.5, 0.5, 0.5, 0.25 };
   vtkSMPropertyHelper ground(bar, "BackgroundColor");
+  const std::vector<double> before = ground.GetDoubleArray();
   if (HasHiddenColor(bar, view))
   {
-    ground.Set(gray.data(), 4);
+    const double back = Lightness(BackOf(view).data());
+    const double gray = back > 0.5 ? back - 0.12 : back + 0.2;
+    const std::array<double, 4> opaque = { gray, gray, gray, 1 }; // else it dims the swatches
+    ground.Set(opaque.data(), 4);
     vtkSMPropertyHelper(bar, "DrawBackground").Set(1);
   }
-  else if (ground.GetDoubleArray() == gray)
+  else if (before[3] == 1 && before[0] == before[1] && before[1] == before[2]) // as above
   {
     vtkSMPropertyHelper(bar, "DrawBackground").Set(0);
   }

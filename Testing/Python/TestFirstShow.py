@@ -210,7 +210,7 @@ class Bars(FirstShow):
             simple.Render(view)
             (bar,) = bars(view)
             self.assertEqual(bar.DrawBackground, isOn)
-            self.assertLess(bar.BackgroundColor[3], 1)
+            self.assertEqual(bar.BackgroundColor[3] == 1, bool(isOn))
             simple.Delete(view)
         palette = simple.GetSettingsProxy("ColorPalette")
         before = list(palette.Background)
