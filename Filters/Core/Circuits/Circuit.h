@@ -84,7 +84,7 @@ struct CircuitShape
   /// The number of nodes before layer l.
   std::int64_t NodesBefore(std::int64_t l) const;
 
-  /// How many nodes, the first ones, write what a node reads.
+  /// A node reads the outputs of the first nodes: how many.
   std::int64_t WritersOf(const CircuitNode& node) const;
 
   bool operator==(const CircuitShape& other) const;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: what the files beside a vocabulary tell.
+// Internal to Core: the settings in the files beside a vocabulary.
 
 #include "JsonNode.h"
 #include "TokenizerParts.h"
@@ -16,7 +16,7 @@ namespace atlas
 /// Whether tokenizer_config.json decides the normalization of this class of transformers.
 bool IsBert(const std::string& kind);
 
-/// What the files beside a vocabulary tell.
+/// The settings of a tokenizer in the files beside its vocabulary.
 class FolderSettings
 {
 public:

@@ -23,7 +23,7 @@ std::string Numbered(std::string name, std::int64_t number);
 class TensorBinder
 {
 public:
-  /// `tiedHead`: what a decoder's TiedHead is, for an encoder that shares its embedding.
+  /// `tiedHead`: for an encoder that shares the decoder's embedding, TiedHead() of the decoder.
   TensorBinder(
     const TransformerConfig& config, const WeightFiles& files, std::string tiedHead = {});
 
