@@ -482,7 +482,7 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
     return;
   }
   pqPipelineSource* opened = OpenBeside(opener, this->Chosen.number, view);
-  if (this->Recording != nullptr)
+  if (opened != nullptr && this->Recording != nullptr)
   {
     this->selectIn(opened);
     pqApplicationCore::instance()->render();
