@@ -122,9 +122,9 @@ void vtkAttentionTokenLayout::Execute(Task& task)
   options.iterations = this->Iterations;
   options.seed = static_cast<std::uint64_t>(this->Seed);
   options.threads = ThreadLimit();
-  options.progress = [&](int iteration, double, const float*)
+  options.progress = [&](const atlas::LayoutStep& step)
   {
-    task.Progress()(iteration, this->Iterations);
+    task.Progress()(step.done);
     return true;
   };
   const atlas::Layout layout = atlas::TSne(

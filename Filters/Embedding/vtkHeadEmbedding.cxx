@@ -470,8 +470,7 @@ void vtkHeadEmbedding::LayOut(Part& part, const Task& task)
     atlas::LayOutHeads(part.recording, part.rows, mine, part.request.options, threads,
       [&](const atlas::LayoutProgress& progress)
       {
-        this->SetProgressText(DescribeProgress(progress).c_str());
-        isCanceled = !task.GoesOn(progress.share) || isCanceled;
+        isCanceled = !task.GoesOn(progress.share, DescribeProgress(progress)) || isCanceled;
         return !isCanceled;
       });
   isCanceled = ranks.Any(isCanceled);

@@ -36,8 +36,9 @@ namespace
 class Clock
 {
 public:
-  explicit Clock(vtkAlgorithm* algorithm)
+  Clock(vtkAlgorithm* algorithm, const AttentionAtlas::Task& task)
     : Algorithm(algorithm)
+    , Part(task)
   {
   }
 
@@ -49,14 +50,14 @@ public:
       this->Last = now;
       std::array<char, 32> text;
       std::snprintf(text.data(), text.size(), "loss %.3f", loss);
-      this->Algorithm->SetProgressText(text.data());
-      return AttentionAtlas::ReportProgress(this->Algorithm, done);
+      return this->Part.GoesOn(done, text.data());
     }
     return !AttentionAtlas::IsCanceled(this->Algorithm);
   }
 
 private:
   vtkAlgorithm* Algorithm;
+  const AttentionAtlas::Task& Part;
   std::chrono::steady_clock::time_point Last;
 };
 
@@ -220,7 +221,8 @@ void vtkTransformerTraining::Execute(AttentionAtlas::Task& task)
   task.Reads(this->TextFile.c_str());
   task.Reads(this->ContinueFrom.c_str());
   const AttentionAtlas::LearningRequest request = this->GetRequest();
-  const std::string divergence = this->Trained->history.Update(request, task.Ranks(), Clock(this));
+  const std::string divergence =
+    this->Trained->history.Update(request, task.Ranks(), Clock(this, task));
   if (!divergence.empty() && task.Ranks().Rank() == 0)
   {
     vtkWarningMacro(<< divergence);

@@ -19,9 +19,9 @@ Task::Task(vtkAlgorithm* filter, vtkInformation* request, vtkInformationVector**
   , AskedPort(std::max(request->Get(vtkExecutive::FROM_OUTPUT_PORT()), 0))
   , Group(ranks)
   , Report(
-      [filter](double done)
+      [this](double done)
       {
-        if (!ReportProgress(filter, done))
+        if (!this->GoesOn(done))
         {
           throw atlas::Canceled();
         }
@@ -49,8 +49,11 @@ bool Task::IsFirst() const
   return IsFirstPiece(this->OutputVector);
 }
 
-bool Task::GoesOn(double done) const
+bool Task::GoesOn(double done, std::string text) const
 {
+  const std::string left = this->Time(done);
+  text += text.empty() || left.empty() ? left : ", " + left;
+  this->Filter->SetProgressText(text.empty() ? nullptr : text.c_str());
   return ReportProgress(this->Filter, done);
 }
 

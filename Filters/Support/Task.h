@@ -2,6 +2,7 @@
 
 #include "AttentionAtlasSupportModule.h"
 #include "Base/Progress.h"
+#include "Base/RemainingTime.h"
 #include "Execution.h"
 #include "RankGroup.h"
 
@@ -52,11 +53,13 @@ public:
   const RankGroup& Ranks() const { return this->Group; }
 
   /// Reports progress, 0 to 1, and throws atlas::Canceled once the user has canceled. To be called
-  /// on the thread that executes the filter.
+  /// on the thread that executes the filter. The text of the progress is the time that is left,
+  /// where all takes a minute or more.
   const atlas::Progress& Progress() const { return this->Report; }
 
-  /// Same, but returns false instead, for what keeps a partial result.
-  bool GoesOn(double done) const;
+  /// Same, but returns false instead, for what keeps a partial result. text: shown before the time
+  /// that is left.
+  bool GoesOn(double done, std::string text = {}) const;
 
   /// Tells that a file is read. If the task fails, the next update reads it again once it, or a
   /// file beside it, was changed. Null or empty: no file.
@@ -68,6 +71,8 @@ public:
   /// Used by vtkTaskAlgorithm, with the arguments of RequestData, which must outlive this object.
   Task(vtkAlgorithm* filter, vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector, const RankGroup& ranks);
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
 
   /// The files that were read.
   const std::vector<std::string>& GetFiles() const { return this->Files; }
@@ -82,6 +87,7 @@ private:
   int AskedPort;
   const RankGroup& Group;
   atlas::Progress Report;
+  atlas::RemainingTime Time;
   std::vector<std::string> Files;
 
   vtkDataObject* InputObject(int port) const;

@@ -45,8 +45,9 @@ struct Piece
 class Clock
 {
 public:
-  explicit Clock(vtkAlgorithm* algorithm)
+  Clock(vtkAlgorithm* algorithm, const Task& task)
     : Algorithm(algorithm)
+    , Part(task)
   {
   }
 
@@ -56,13 +57,14 @@ public:
     if (always || now - this->Last > std::chrono::milliseconds(50))
     {
       this->Last = now;
-      return ReportProgress(this->Algorithm, done);
+      return this->Part.GoesOn(done);
     }
     return !IsCanceled(this->Algorithm);
   }
 
 private:
   vtkAlgorithm* Algorithm;
+  const Task& Part;
   std::chrono::steady_clock::time_point Last;
 };
 
@@ -160,7 +162,7 @@ void vtkAttentionOnlyTraining::Execute(Task& task)
   try
   {
     const TrainingRequest wanted = this->GetRequest();
-    const TrainingProgress progress = Clock(this);
+    const TrainingProgress progress = Clock(this, task);
     const std::string divergence = this->Trained->history.Update(wanted, progress);
     if (!divergence.empty() && task.IsFirst())
     {

@@ -1,7 +1,6 @@
 #include "vtkTransformerRecorder.h"
 
 #include "Base/Error.h"
-#include "Base/RemainingTime.h"
 #include "Execution.h"
 #include "KeptRecordings.h"
 #include "Preprocessing/VisionProcessor.h"
@@ -382,12 +381,7 @@ void vtkTransformerRecorder::Execute(Task& task)
     return;
   }
   run.options = this->GetOptions(sources, run, task);
-  run.options.progress = [this, &task, time = atlas::RemainingTime()](double done)
-  {
-    const std::string left = time(done);
-    this->SetProgressText(left.empty() ? nullptr : left.c_str());
-    task.Progress()(done);
-  };
+  run.options.progress = task.Progress();
   atlas::TextSteps steps(run.Input(), this->TokensToShow(task));
   this->Generate(run, steps);
   run.ranges = atlas::SplitSequences(run.Model(), run.Input().input, ranks.Count());

@@ -32,8 +32,6 @@ constexpr double NotMeasured = std::numeric_limits<double>::quiet_NaN();
 constexpr std::chrono::milliseconds ReportInterval(50);
 /// Iterations of one head between two looks at whether to stop.
 constexpr int StopInterval = 25;
-/// The epochs of UMAP, up to 10,000 points.
-constexpr float UsualEpochs = 500;
 /// The neighbors of a point of which layouts keep a share, the fewest points for which it is
 /// measured, and the points that stand for all.
 constexpr int KeptNeighbors = 15;
@@ -72,25 +70,6 @@ UmapOptions UmapOptionsOf(const LayoutOptions& options)
 bool IsCosine(const LayoutOptions& options)
 {
   return options.method != LayoutMethod::Principal && options.metric != PointMetric::Euclidean;
-}
-
-/// t-SNE with exact neighbors or, of very many points, approximate ones.
-Layout RunTSne(const PointView& points, const TSneOptions& options)
-{
-  if (points.count < ApproximateNeighborsFrom)
-  {
-    return TSne(points, options);
-  }
-  const auto neighbors = FindUnlessStopped(options.progress,
-    [&](const Progress& progress)
-    {
-      return FindNeighborsApproximately(points, options.metric,
-        TSneNeighborCount(options.perplexity), options.seed, options.threads, progress);
-    });
-  return neighbors ? TSne(points, *neighbors, options)
-                   : Layout{ Project(points, FindPrincipalComponents(points, options.dimensions),
-                               options.dimensions),
-                       NotMeasured, 0, true };
 }
 
 /// A text for each list of values.
@@ -293,18 +272,18 @@ private:
       options.exaggeratedIterations = 0;
     }
     std::atomic<float>& share = this->ShareOf(task);
-    options.progress = [&](int iteration, double divergence, const float* reached)
+    options.progress = [&](const LayoutStep& step)
     {
-      share = static_cast<float>(iteration) / static_cast<float>(options.iterations);
-      this->Divergence = divergence;
-      if (this->Options.frameInterval > 0 && reached != nullptr)
+      share = static_cast<float>(step.done);
+      this->Divergence = step.divergence;
+      if (this->Options.frameInterval > 0 && step.layout != nullptr)
       {
         layout.frames.insert(
-          layout.frames.end(), reached, reached + points.count * options.dimensions);
+          layout.frames.end(), step.layout, step.layout + points.count * options.dimensions);
       }
       return !this->Stopped;
     };
-    Layout found = RunTSne(points, options);
+    Layout found = TSne(points, options);
     layout.points = std::move(found.points);
     layout.divergence = found.divergence;
     layout.iterations = found.iterations;
@@ -316,9 +295,9 @@ private:
     options.threads = threads;
     options.start = task.start ? task.start->points.data() : nullptr;
     std::atomic<float>& share = this->ShareOf(task);
-    options.progress = [&](int epoch, double, const float*)
+    options.progress = [&](const LayoutStep& step)
     {
-      share = std::min(static_cast<float>(epoch) / UsualEpochs, 1.F);
+      share = static_cast<float>(step.done);
       return !this->Stopped;
     };
     layout.points = Umap(points, options).points;

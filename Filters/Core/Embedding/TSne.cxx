@@ -161,9 +161,12 @@ std::vector<float> Spread(const std::vector<float>& packed, const std::vector<st
 class Descent
 {
 public:
-  Descent(const Affinities& affinities, std::vector<float> start, const TSneOptions& options)
+  /// begun: the part of all time that has passed.
+  Descent(const Affinities& affinities, std::vector<float> start, const TSneOptions& options,
+    double begun)
     : P(affinities)
     , Options(options)
+    , Begun(begun)
     , Stride(options.dimensions == 2 ? 2 : 4)
     , Start(std::move(start))
     , Order(affinities.points)
@@ -218,6 +221,7 @@ public:
 private:
   const Affinities& P;
   const TSneOptions& Options;
+  double Begun;
   std::int64_t Stride;
   std::vector<float> Start;         ///< [points, dimensions], in the order of the input
   std::vector<std::uint32_t> Order; ///< the point of each row below
@@ -320,8 +324,10 @@ private:
 
   bool Report(int done, double divergence) const
   {
+    const double share = done / std::max<double>(this->Options.iterations, 1);
     return !this->Options.progress ||
-           this->Options.progress(done, divergence, this->Result().data());
+           this->Options.progress(
+             { this->Begun + (1 - this->Begun) * share, done, divergence, this->Result().data() });
   }
 
   /// The layout in the order of the input, centered.
@@ -384,6 +390,17 @@ std::vector<float> StartOf(const PointView& points, const TSneOptions& options)
   return options.randomStart
            ? RandomStart(points.count, options.dimensions, options.seed)
            : PrincipalStart(points, options.metric, options.dimensions, options.seed);
+}
+
+/// begun: the part of all time that has passed.
+Layout Place(
+  const PointView& points, const NeighborLists& neighbors, const TSneOptions& options, double begun)
+{
+  CheckNeighbors("t-SNE", points, neighbors, TSneNeighborCount(options.perplexity));
+  std::vector<float> start = StartOf(points, options);
+  const Affinities affinities =
+    TSneAffinities(neighbors, options.metric, options.perplexity, options.threads);
+  return Descent(affinities, std::move(start), options, begun).Run();
 }
 
 }
@@ -453,21 +470,18 @@ Layout TSne(const PointView& points, const NeighborLists& neighbors, const TSneO
 {
   CheckPoints(points, "t-SNE");
   CheckTSneOptions(points.count, options);
-  CheckNeighbors("t-SNE", points, neighbors, TSneNeighborCount(options.perplexity));
-  std::vector<float> start = StartOf(points, options);
-  const Affinities affinities =
-    TSneAffinities(neighbors, options.metric, options.perplexity, options.threads);
-  return Descent(affinities, std::move(start), options).Run();
+  return Place(points, neighbors, options, 0);
 }
 
 Layout TSne(const PointView& points, const TSneOptions& options)
 {
   CheckPoints(points, "t-SNE");
   CheckTSneOptions(points.count, options);
-  const auto neighbors = FindUnlessStopped(options.progress,
+  const double share = SearchShare(points.count, options.iterations);
+  const auto neighbors = FindUnlessStopped(options.progress, share,
     [&](const Progress& progress) { return NeighborsFor(points, options, progress); });
   return neighbors
-           ? TSne(points, *neighbors, options)
+           ? Place(points, *neighbors, options, share)
            : Layout{ StartOf(points, options), std::numeric_limits<double>::quiet_NaN(), 0, true };
 }
 

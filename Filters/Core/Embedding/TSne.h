@@ -10,10 +10,18 @@
 namespace atlas
 {
 
-/// Called on the calling thread at step 0 and after each `interval` steps with their number, the
-/// divergence and the layout [points, dimensions] reached; NaN and nullptr while neighbors are
-/// sought. Returns false to stop; the layout reached is kept.
-using LayoutReport = std::function<bool(int step, double divergence, const float* layout)>;
+/// What a method has reached.
+struct LayoutStep
+{
+  double done = 0;               ///< of the time that all will take, about: 0 to 1
+  int iterations = 0;            ///< 0 while neighbors are sought
+  double divergence = 0;         ///< what the method minimizes; NaN while neighbors are sought
+  const float* layout = nullptr; ///< [points, dimensions]; nullptr while neighbors are sought
+};
+
+/// Called on the calling thread while neighbors are sought, before the first iteration, and after
+/// each `interval` of them. Returns false to stop; the layout reached is kept.
+using LayoutReport = std::function<bool(const LayoutStep& step)>;
 
 struct TSneOptions
 {

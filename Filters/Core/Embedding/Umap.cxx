@@ -115,9 +115,12 @@ GroupedEdges GroupEdges(const FuzzyGraph& graph, const std::vector<std::uint32_t
 class Optimization
 {
 public:
-  Optimization(const FuzzyGraph& graph, const UmapOptions& options, const std::vector<float>& start)
+  /// begun: the part of all time that has passed.
+  Optimization(const FuzzyGraph& graph, const UmapOptions& options, const std::vector<float>& start,
+    double begun)
     : Graph(graph)
     , Options(options)
+    , Begun(begun)
     , Epochs(EpochCount(options, graph.points))
     , Curve(FitUmapCurve(options.minimumDistance, options.spread))
     , Numbers(options.seed, 4)
@@ -158,6 +161,7 @@ public:
 private:
   const FuzzyGraph& Graph;
   const UmapOptions& Options;
+  double Begun;
   int Epochs;
   UmapCurve Curve;
   HashedNumbers Numbers;
@@ -247,7 +251,9 @@ private:
       return true;
     }
     const std::vector<float> points = this->Centered();
-    return this->Options.progress(epoch, this->Divergence(points), points.data());
+    const double share = epoch / std::max<double>(this->Epochs, 1);
+    return this->Options.progress(
+      { this->Begun + (1 - this->Begun) * share, epoch, this->Divergence(points), points.data() });
   }
 };
 
@@ -284,6 +290,22 @@ std::vector<float> PrincipalLayout(const PointView& points, const UmapOptions& o
   return layout;
 }
 
+/// begun: the part of all time that has passed.
+Layout Place(
+  const PointView& points, const NeighborLists& neighbors, const UmapOptions& options, double begun)
+{
+  const int count = options.neighbors - 1;
+  CheckNeighbors("UMAP", points, neighbors, count);
+  const FuzzyGraph graph = count == neighbors.count
+                             ? GraphOf(neighbors, options.threads)
+                             : GraphOf(FirstNeighbors(neighbors, count), options.threads);
+  const std::vector<float> start = options.start
+                                     ? GivenStart(points, options)
+                                     : SpectralLayout(points, options.metric, graph,
+                                         options.dimensions, options.seed, options.threads);
+  return Optimization(graph, options, start, begun).Run();
+}
+
 }
 
 void CheckUmapOptions(std::int64_t points, const UmapOptions& options)
@@ -314,24 +336,15 @@ Layout Umap(const PointView& points, const NeighborLists& neighbors, const UmapO
 {
   CheckPoints(points, "UMAP");
   CheckUmapOptions(points.count, options);
-  const int count = options.neighbors - 1;
-  CheckNeighbors("UMAP", points, neighbors, count);
-  const FuzzyGraph graph = count == neighbors.count
-                             ? GraphOf(neighbors, options.threads)
-                             : GraphOf(FirstNeighbors(neighbors, count), options.threads);
-  const std::vector<float> start = options.start
-                                     ? GivenStart(points, options)
-                                     : SpectralLayout(points, options.metric, graph,
-                                         options.dimensions, options.seed, options.threads);
-  return Optimization(graph, options, start).Run();
+  return Place(points, neighbors, options, 0);
 }
-
 Layout Umap(const PointView& points, const UmapOptions& options)
 {
   CheckPoints(points, "UMAP");
   CheckUmapOptions(points.count, options);
   const int count = options.neighbors - 1;
-  const auto neighbors = FindUnlessStopped(options.progress,
+  const double share = SearchShare(points.count, EpochCount(options, points.count));
+  const auto neighbors = FindUnlessStopped(options.progress, share,
     [&](const Progress& progress)
     {
       return points.count < ApproximateNeighborsFrom
@@ -340,7 +353,7 @@ Layout Umap(const PointView& points, const UmapOptions& options)
                    points, options.metric, count, options.seed, options.threads, progress);
     });
   return neighbors
-           ? Umap(points, *neighbors, options)
+           ? Place(points, *neighbors, options, share)
            : Layout{ options.start ? GivenStart(points, options) : PrincipalLayout(points, options),
                std::numeric_limits<double>::quiet_NaN(), 0, true };
 }

@@ -391,22 +391,26 @@ TEST_F(TSneRun, ReportsWhileItGoesOnAndChangesNothing)
   std::vector<double> divergences;
   std::vector<float> last;
   bool soughtNeighbors = false;
+  double done = 0;
   this->Options.interval = 50;
-  this->Options.progress = [&](int iteration, double divergence, const float* layout)
+  this->Options.progress = [&](const LayoutStep& step)
   {
-    if (!layout)
+    EXPECT_GE(step.done, done);
+    done = step.done;
+    if (!step.layout)
     {
       soughtNeighbors = true;
-      EXPECT_TRUE(std::isnan(divergence));
+      EXPECT_TRUE(std::isnan(step.divergence));
       return true;
     }
-    iterations.push_back(iteration);
-    divergences.push_back(divergence);
-    last.assign(layout, layout + 2 * Count);
+    iterations.push_back(step.iterations);
+    divergences.push_back(step.divergence);
+    last.assign(step.layout, step.layout + 2 * Count);
     return true;
   };
   const Layout found = TSne(this->Points, this->Options);
   EXPECT_TRUE(soughtNeighbors);
+  EXPECT_EQ(done, 1);
   EXPECT_THAT(iterations, testing::ElementsAre(0, 50, 100, 150, 200, 250));
   EXPECT_GT(divergences.front(), divergences.back());
   EXPECT_EQ(divergences.back(), found.divergence);
@@ -417,13 +421,13 @@ TEST_F(TSneRun, ReportsWhileItGoesOnAndChangesNothing)
 TEST_F(TSneRun, StopsWithTheLayoutReached)
 {
   std::vector<float> last;
-  this->Options.progress = [&](int iteration, double, const float* layout)
+  this->Options.progress = [&](const LayoutStep& step)
   {
-    if (layout)
+    if (step.layout)
     {
-      last.assign(layout, layout + 2 * Count);
+      last.assign(step.layout, step.layout + 2 * Count);
     }
-    return iteration < 100;
+    return step.iterations < 100;
   };
   const Layout found = TSne(this->Points, this->Options);
   EXPECT_TRUE(found.stopped);
@@ -431,7 +435,7 @@ TEST_F(TSneRun, StopsWithTheLayoutReached)
   EXPECT_EQ(found.points, last);
   EXPECT_TRUE(std::isfinite(found.divergence));
 
-  this->Options.progress = [](int, double, const float*) { return false; };
+  this->Options.progress = [](const LayoutStep&) { return false; };
   const Layout early = TSne(this->Points, this->Options);
   EXPECT_TRUE(early.stopped);
   EXPECT_EQ(early.iterations, 0);

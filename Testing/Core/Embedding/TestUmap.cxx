@@ -107,16 +107,16 @@ TEST(Umap, StoppedKeepsTheLayoutReached)
   options.interval = 10;
   std::vector<int> epochs;
   std::vector<float> last;
-  options.progress = [&](int epoch, double entropy, const float* layout)
+  options.progress = [&](const LayoutStep& step)
   {
-    if (!layout)
+    if (!step.layout)
     {
       return true; // while neighbors are sought
     }
-    EXPECT_TRUE(std::isfinite(entropy));
-    epochs.push_back(epoch);
-    last.assign(layout, layout + 400);
-    return epoch < 30;
+    EXPECT_TRUE(std::isfinite(step.divergence));
+    epochs.push_back(step.iterations);
+    last.assign(step.layout, step.layout + 400);
+    return step.iterations < 30;
   };
   const Layout layout = Umap(View(points), options);
   EXPECT_TRUE(layout.stopped);
@@ -129,7 +129,7 @@ TEST(Umap, StoppedWhileNeighborsAreSought)
 {
   const std::vector<float> points = Curve(2000);
   UmapOptions options;
-  options.progress = [](int, double, const float*) { return false; };
+  options.progress = [](const LayoutStep&) { return false; };
   for (const bool warm : { false, true })
   {
     const std::vector<float> start(4000, 3);

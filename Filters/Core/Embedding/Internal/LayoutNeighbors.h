@@ -11,13 +11,26 @@
 namespace atlas
 {
 
-/// What `find` returns, which takes a Progress; std::nullopt if `report` stops it.
-template<class Find>
-std::optional<NeighborLists> FindUnlessStopped(const LayoutReport& report, const Find& find)
+/// The part of the time in which neighbors are sought, about, as measured of t-SNE and UMAP: all
+/// pairs of some points are compared, and of many the time grows as that of an iteration.
+inline double SearchShare(std::int64_t points, int iterations)
 {
-  const Progress progress = [&report](double)
+  constexpr double iterationsOfPoint = 0.02;
+  constexpr std::int64_t many = 15'000;
+  const double search = iterationsOfPoint * static_cast<double>(std::min(points, many));
+  return search / (search + iterations);
+}
+
+/// What `find` returns, which takes a Progress; std::nullopt if `report` stops it. share: the part
+/// of the time that it takes.
+template<class Find>
+std::optional<NeighborLists> FindUnlessStopped(
+  const LayoutReport& report, double share, const Find& find)
+{
+  const Progress progress = [&report, share](double done)
   {
-    if (report && !report(0, std::numeric_limits<double>::quiet_NaN(), nullptr))
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    if (report && !report({ share * done, 0, none, nullptr }))
     {
       throw Canceled();
     }
