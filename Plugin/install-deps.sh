@@ -2,10 +2,11 @@
 # install-deps.sh [--all] [--peers] [--vtk]: installs the packages needed to build, test and run Attention
 # Atlas on Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis, and npm
 # for web pages) and for other releases of Debian (in-debian.sh); with --peers also the programs that the
-# preset benchmark compares with, as far as the release has them; with --vtk also VTK without ParaView for
-# the preset vtk, whose packages go to build/vtk-packages where they conflict with ParaView's. The release's
-# own ParaView decides which Qt and which VTK are installed. It is quick if everything is already installed,
-# and uses sudo only if it does not run as root.
+# preset benchmark compares with, as far as the release has them, or from the Python registry into
+# build/peers; with --vtk also VTK without ParaView for the preset vtk, whose packages go to
+# build/vtk-packages where they conflict with ParaView's. The release's own ParaView decides which Qt and
+# which VTK are installed. It is quick if everything is already installed, and uses sudo only if it does not
+# run as root.
 set -eu
 
 all="" peers="" vtk=""
@@ -78,7 +79,8 @@ if [ -n "$all" ]; then
 fi
 
 if [ -n "$peers" ]; then
-  for package in python3-sklearn umap-learn python3-torch libsentencepiece-dev; do
+  packages="$packages python3-venv"
+  for package in python3-sklearn python3-torch libsentencepiece-dev; do
     if apt-cache show "$package" >/dev/null 2>&1; then
       packages="$packages $package"
     else
@@ -106,6 +108,12 @@ if [ -n "$missing" ]; then
   [ -n "$updated" ] || $sudo apt-get update
   # shellcheck disable=SC2086 # the list is split into words
   $sudo apt-get install -y --no-install-recommends $missing
+fi
+
+if [ -n "$peers" ]; then
+  peers=$(dirname "$0")/../build/peers
+  [ -e "$peers" ] || python3 -m venv --system-site-packages "$peers"
+  "$peers/bin/pip" install --quiet openTSNE umap-learn
 fi
 
 folder=$(dirname "$0")/../build/vtk-packages

@@ -1,7 +1,9 @@
 // Speed and quality of t-SNE and what it consists of, on one thread.
 //
 // The points of a head are those of the .npy file that ATLAS_EMBEDDING_POINTS names, or generated
-// ones. Where scikit-learn is installed, it places the points of the head too. Counters:
+// ones. ATLAS_MANY_POINTS names one more number of generated points, such as 1000000, to place on
+// all threads. Where scikit-learn and openTSNE are installed, they place some of them too.
+// Counters:
 //   divergence       Kullback-Leibler, exact, with the affinities of 50 as perplexity
 //   trustworthiness  and kept: EmbeddingQuality.h with 15 neighbors
 
@@ -53,10 +55,10 @@ void TSneOfHead(benchmark::State& state)
   ReportTSne(state, layout.points, options.dimensions);
 }
 
-/// The same head by scikit-learn: its CPU time.
-void ScikitLearnOfHead(benchmark::State& state)
+/// The same head by another program: its CPU time.
+void HeadByProgram(benchmark::State& state, const char* program)
 {
-  const std::vector<float> layout = PlaceByPackage(state, "scikit_learn_tsne.py");
+  const std::vector<float> layout = PlaceByProgram(state, program, Head().View());
   if (!layout.empty())
   {
     ReportTSne(state, layout, 2);
@@ -92,18 +94,33 @@ void PrincipalComponentsOfHead(benchmark::State& state)
   }
 }
 
-/// t-SNE of generated points. Argument: points. The CPU time has that of the neighbors, which are
-/// approximate from ApproximateNeighborsFrom points on.
+/// t-SNE of generated points. Arguments: points, threads (0: all). The time has that of the
+/// neighbors, which are approximate from ApproximateNeighborsFrom points on.
 void TSneOfGenerated(benchmark::State& state)
 {
   const EmbeddingPoints generated = GeneratePoints(state.range(0));
+  atlas::TSneOptions options;
+  options.threads = static_cast<int>(state.range(1));
   atlas::Layout layout;
   for (auto _ : state)
   {
-    layout = atlas::TSne(generated.View(), atlas::TSneOptions());
+    layout = atlas::TSne(generated.View(), options);
   }
+  ReportPeak(state);
   state.counters["divergence"] = layout.divergence;
   ReportQuality(state, generated.View(), layout.points, 2);
+}
+
+/// Generated points by openTSNE. Arguments: points, threads (0: all).
+void OpenTsneOfGenerated(benchmark::State& state)
+{
+  const EmbeddingPoints generated = GeneratePoints(state.range(0));
+  const std::vector<float> layout =
+    PlaceByProgram(state, "openTSNE", generated.View(), static_cast<int>(state.range(1)));
+  if (!layout.empty())
+  {
+    ReportQuality(state, generated.View(), layout, 2);
+  }
 }
 
 BENCHMARK(TSneOfHead)
@@ -112,17 +129,18 @@ BENCHMARK(TSneOfHead)
   ->Args({ 2, 250 })
   ->Args({ 3, 750 })
   ->Unit(benchmark::kMillisecond);
-BENCHMARK(ScikitLearnOfHead)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(HeadByProgram, scikit_learn, "scikit-learn")
+  ->UseManualTime()
+  ->Iterations(1)
+  ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(HeadByProgram, openTSNE, "openTSNE")
+  ->UseManualTime()
+  ->Iterations(1)
+  ->Unit(benchmark::kMillisecond);
 BENCHMARK(NeighborSearchOfHead)->Unit(benchmark::kMillisecond);
 BENCHMARK(AffinitiesOfHead)->Unit(benchmark::kMillisecond);
 BENCHMARK(PrincipalComponentsOfHead)->Unit(benchmark::kMillisecond);
-BENCHMARK(TSneOfGenerated)
-  ->ArgName("points")
-  ->Arg(2000)
-  ->Arg(10'000)
-  ->Arg(50'000)
-  ->Arg(200'000)
-  ->Iterations(1)
-  ->Unit(benchmark::kMillisecond);
+BENCHMARK(TSneOfGenerated)->Apply(AllSizes)->MeasureProcessCPUTime();
+BENCHMARK(OpenTsneOfGenerated)->Apply(PeerSizes)->UseManualTime();
 
 }

@@ -1,8 +1,8 @@
 // Speed and quality of UMAP, and of what it consists of.
 //
 // The points of a head are those of the .npy file that ATLAS_EMBEDDING_POINTS names, or generated
-// ones. ATLAS_UMAP_POINTS names one more number of generated points, such as 1000000, to place.
-// Where umap-learn is installed, it places the points of the head too.
+// ones. ATLAS_MANY_POINTS names one more number of generated points, such as 1000000, to place.
+// Where umap-learn is installed, it places some of them too.
 
 #include "Embedding/ApproximateNeighbors.h"
 #include "Embedding/Neighbors.h"
@@ -11,11 +11,9 @@
 #include "EmbeddingPoints.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 #include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 using namespace atlas::benchmarks;
 
@@ -51,10 +49,22 @@ void UmapOfHeadFromNeighbors(benchmark::State& state)
 /// The same head by umap-learn: its CPU time.
 void UmapLearnOfHead(benchmark::State& state)
 {
-  const std::vector<float> layout = PlaceByPackage(state, "umap_learn.py");
+  const std::vector<float> layout = PlaceByProgram(state, "umap-learn", Head().View());
   if (!layout.empty())
   {
     ReportQuality(state, Head().View(), layout, 2);
+  }
+}
+
+/// Generated points by umap-learn. Arguments: points, threads (0: all).
+void UmapLearnOfGenerated(benchmark::State& state)
+{
+  const EmbeddingPoints generated = GeneratePoints(state.range(0));
+  const std::vector<float> layout =
+    PlaceByProgram(state, "umap-learn", generated.View(), static_cast<int>(state.range(1)));
+  if (!layout.empty())
+  {
+    ReportQuality(state, generated.View(), layout, 2);
   }
 }
 
@@ -70,9 +80,7 @@ void UmapOfGenerated(benchmark::State& state)
   {
     layout = atlas::Umap(points, options);
   }
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  state.counters["peak_GiB"] = static_cast<double>(usage.ru_maxrss) / (1 << 20U);
+  ReportPeak(state);
   ReportQuality(state, points, layout.points, 2);
 }
 
@@ -90,42 +98,16 @@ void ApproximateNeighborsOfGenerated(benchmark::State& state)
     atlas::NeighborRecall(generated.View(), atlas::PointMetric::Cosine, lists, 500, 0);
 }
 
-/// Adds the arguments of generated points.
-void GeneratedSizes(benchmark::internal::Benchmark* benchmark)
-{
-  for (const std::int64_t points : { 2000, 10'000, 50'000, 200'000 })
-  {
-    benchmark->Args({ points, 1 });
-  }
-  if (const char* points = std::getenv("ATLAS_UMAP_POINTS"))
-  {
-    benchmark->Args({ std::atoll(points), 0 });
-  }
-}
-
 void LargeSizes(benchmark::internal::Benchmark* benchmark)
 {
-  benchmark->Args({ 200'000, 1 });
-  if (const char* points = std::getenv("ATLAS_UMAP_POINTS"))
-  {
-    benchmark->Args({ std::atoll(points), 0 });
-  }
+  AddSizes(benchmark, { 200'000 });
 }
 
 BENCHMARK(UmapOfHead)->ArgName("dimensions")->Arg(2)->Arg(3)->Unit(benchmark::kMillisecond);
 BENCHMARK(UmapOfHeadFromNeighbors)->Unit(benchmark::kMillisecond);
 BENCHMARK(UmapLearnOfHead)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
-BENCHMARK(UmapOfGenerated)
-  ->ArgNames({ "points", "threads" })
-  ->Apply(GeneratedSizes)
-  ->MeasureProcessCPUTime()
-  ->Iterations(1)
-  ->Unit(benchmark::kMillisecond);
-BENCHMARK(ApproximateNeighborsOfGenerated)
-  ->ArgNames({ "points", "threads" })
-  ->Apply(LargeSizes)
-  ->MeasureProcessCPUTime()
-  ->Iterations(1)
-  ->Unit(benchmark::kMillisecond);
+BENCHMARK(UmapOfGenerated)->Apply(AllSizes)->MeasureProcessCPUTime();
+BENCHMARK(UmapLearnOfGenerated)->Apply(PeerSizes)->UseManualTime();
+BENCHMARK(ApproximateNeighborsOfGenerated)->Apply(LargeSizes)->MeasureProcessCPUTime();
 
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "Base/Parallel.h"
 #include "Embedding/EmbeddingQuality.h"
 #include "Embedding/PointView.h"
 #include "Files/ArrayFile.h"
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace atlas::benchmarks
@@ -158,18 +160,62 @@ inline void WritePoints(const atlas::PointView& points, const std::filesystem::p
     static_cast<std::streamsize>(sizeof(float)) * points.count * points.dimension);
 }
 
-/// Places the head by a script of another package, which prints its CPU seconds, or what is
-/// missing, and writes the layout [points, 2]. Empty, and the benchmark skipped, if that does not
-/// work.
-inline std::vector<float> PlaceByPackage(benchmark::State& state, const char* script)
+/// The number of points that ATLAS_MANY_POINTS names, such as 1000000, to place on all threads; 0
+/// if there is none.
+inline std::int64_t ManyPoints()
+{
+  const char* points = std::getenv("ATLAS_MANY_POINTS");
+  return points != nullptr ? std::atoll(points) : 0;
+}
+
+/// Adds generated points to a benchmark: their numbers and threads (0: all).
+inline void AddSizes(
+  benchmark::internal::Benchmark* benchmark, const std::vector<std::int64_t>& sizes)
+{
+  benchmark->ArgNames({ "points", "threads" })->Iterations(1)->Unit(benchmark::kMillisecond);
+  for (const std::int64_t points : sizes)
+  {
+    benchmark->Args({ points, 1 });
+  }
+  if (ManyPoints() > 0)
+  {
+    benchmark->Args({ ManyPoints(), 0 });
+  }
+}
+
+/// What all our layouts are measured at.
+inline void AllSizes(benchmark::internal::Benchmark* benchmark)
+{
+  AddSizes(benchmark, { 2000, 10'000, 50'000, 200'000 });
+}
+
+/// What other programs place, too.
+inline void PeerSizes(benchmark::internal::Benchmark* benchmark)
+{
+  AddSizes(benchmark, { 50'000 });
+}
+
+/// The most memory that this program used so far.
+inline void ReportPeak(benchmark::State& state)
+{
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  state.counters["peak_GiB"] = static_cast<double>(usage.ru_maxrss) / (1 << 20U);
+}
+
+/// Places points [points, 2] by another program (layout_peer.py). Empty, and the benchmark skipped,
+/// if that does not work. threads: 0 for all.
+inline std::vector<float> PlaceByProgram(
+  benchmark::State& state, const std::string& program, const PointView& view, int threads = 1)
 {
   const TemporaryFile points(".npy");
   const TemporaryFile file(".f32");
-  WritePoints(Head().View(), points.path);
+  WritePoints(view, points.path);
   for (auto _ : state)
   {
     const PeerTime time =
-      RunPeer(script, "'" + points.path.string() + "' '" + file.path.string() + "'");
+      RunPeer("layout_peer.py", program + " '" + points.path.string() + "' '" + file.path.string() +
+                                  "' " + std::to_string(ThreadCount(threads)));
     if (!time.problem.empty())
     {
       state.SkipWithError(time.problem.c_str());
@@ -177,7 +223,7 @@ inline std::vector<float> PlaceByPackage(benchmark::State& state, const char* sc
     }
     state.SetIterationTime(time.seconds);
   }
-  std::vector<float> layout(Head().View().count * 2);
+  std::vector<float> layout(view.count * 2);
   std::ifstream(file.path, std::ios::binary)
     .read(reinterpret_cast<char*>(layout.data()),
       static_cast<std::streamsize>(layout.size() * sizeof(float)));

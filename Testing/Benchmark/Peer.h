@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -16,11 +17,14 @@ struct PeerTime
   std::string problem; ///< such as "umap-learn is not installed"; empty if there is a time
 };
 
-/// Runs a script of this folder with Debian's Python. It prints seconds, or why there are none.
+/// Runs a script of this folder with the Python of build/peers, if that is there (install-deps.sh
+/// --peers), else with Debian's. It prints seconds, or why there are none.
 inline PeerTime RunPeer(const std::string& script, const std::string& arguments)
 {
+  const bool hasPeers = std::filesystem::exists(ATLAS_PEERS_PYTHON);
+  const std::string python = hasPeers ? ATLAS_PEERS_PYTHON : ATLAS_PYTHON;
   const std::string command =
-    "'" ATLAS_PYTHON "' '" ATLAS_BENCHMARK_DIR "/" + script + "' " + arguments + " 2>/dev/null";
+    "'" + python + "' '" ATLAS_BENCHMARK_DIR "/" + script + "' " + arguments + " 2>/dev/null";
   const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(command.c_str(), "r"), pclose);
   std::array<char, 200> line = {};
   if (!output || !std::fgets(line.data(), static_cast<int>(line.size()), output.get()))

@@ -141,14 +141,15 @@ _PLACED = ["program", ">processor time", ">times ours", ">divergence", ">trustwo
 
 
 def tsne(of):
-    """t-SNE of the points of a head, beside scikit-learn."""
+    """t-SNE of the points of a head, beside scikit-learn and openTSNE."""
     ours = [of.one("TSneOfHead", dimensions=2, steps=n) for n in (750, 250)]
     if not ours[0]:
         return []
     listed = [
         ("Attention Atlas, t-SNE, 750 iterations", ours[0]),
         ("Attention Atlas, t-SNE, 250 iterations", ours[1]),
-        ("scikit-learn, Barnes-Hut, 750 iterations", of.one("ScikitLearnOfHead")),
+        ("scikit-learn, Barnes-Hut, 750 iterations", of.one("HeadByProgram/scikit_learn")),
+        ("openTSNE, 750 iterations", of.one("HeadByProgram/openTSNE")),
     ]
     return table(_PLACED, placed(listed, seconds(ours[0], "cpu_time")))
 
@@ -162,15 +163,21 @@ def umap(of):
     return table(_PLACED, placed(listed, seconds(ours, "cpu_time")))
 
 
-def many_points(of, family):
-    """Generated points, from thousands on."""
+def many_points(of, *programs):
+    """Generated points, from thousands on. programs: (title, family) each."""
     rows = []
-    for result in of.all(family):
-        arguments = take_apart(result["name"])[1]
-        if arguments.get("threads", "1") == "1":
-            cells = [counter(result, name, fixed) for name in ("divergence", "trustworthiness", "kept")]
-            rows.append([f"{int(arguments['points']):,}", time(seconds(result, "cpu_time"))] + cells)
-    return table([">points", ">processor time", ">divergence", ">trustworthiness", ">neighbors kept"], rows)
+    for title, family in programs:
+        for result in of.all(family):
+            arguments = take_apart(result["name"])[1]
+            cells = [title, f"{int(arguments['points']):,}", "all" if arguments["threads"] == "0" else arguments["threads"]]
+            if "error_message" in result:
+                rows.append(cells + [result["error_message"]] + [""] * 4)
+                continue
+            memory = counter(result, "peak_GiB", lambda number: f"{number:.1f} GiB")
+            qualities = [counter(result, name, fixed) for name in ("divergence", "trustworthiness", "kept")]
+            rows.append(cells + [time(seconds(result)), memory] + qualities)
+    titles = ["program", ">points", ">threads", ">time", ">memory so far", ">divergence", ">trustworthiness"]
+    return table(titles + [">neighbors kept"], rows)
 
 
 FILTERS = (
@@ -433,8 +440,10 @@ TABLES = {
     "maps": ("BenchmarkFieldEvaluation", maps),
     "t-SNE": ("BenchmarkEmbedding", tsne),
     "UMAP": ("BenchmarkUmap", umap),
-    "t-SNE of many points": ("BenchmarkEmbedding", lambda of: many_points(of, "TSneOfGenerated")),
-    "UMAP of many points": ("BenchmarkUmap", lambda of: many_points(of, "UmapOfGenerated")),
+    "t-SNE of many points": ("BenchmarkEmbedding", lambda of: many_points(
+        of, ("Attention Atlas", "TSneOfGenerated"), ("openTSNE", "OpenTsneOfGenerated"))),
+    "UMAP of many points": ("BenchmarkUmap", lambda of: many_points(
+        of, ("Attention Atlas", "UmapOfGenerated"), ("umap-learn", "UmapLearnOfGenerated"))),
     "filters": ("BenchmarkFilters", filters),
     "sliders": ("BenchmarkParaView", sliders),
     "starts": ("BenchmarkParaView", starts),
@@ -457,12 +466,14 @@ TABLES = {
 }
 #: The packages that a table compares with, by its name.
 COMPARED = {
-    "t-SNE": "python3-sklearn",
-    "UMAP": "umap-learn",
-    "recording": "python3-torch",
-    "recording with BF16": "python3-torch",
-    "training": "python3-torch",
-    "tokenizers": "libsentencepiece-dev",
+    "t-SNE": ("python3-sklearn", "openTSNE"),
+    "t-SNE of many points": ("openTSNE",),
+    "UMAP": ("umap-learn",),
+    "UMAP of many points": ("umap-learn",),
+    "recording": ("python3-torch",),
+    "recording with BF16": ("python3-torch",),
+    "training": ("python3-torch",),
+    "tokenizers": ("libsentencepiece-dev",),
 }
 
 
@@ -478,11 +489,11 @@ def where(name, context):
         load = f"a busy machine: other programs used {share(others)} of the processors"
     machine = f"{context['processor']} with {context['instructions']}, {context['num_cpus']} cores"
     text = f"{machine}, {date.day} {date:%B %Y}; {load}"
-    package = COMPARED.get(name)
     peers = context.get("peers", {})
-    if package in peers:
-        version = peers[package]
-        text += f"; {package} {version}" if version else f"; {package} is not installed"
+    for package in COMPARED.get(name, ()):
+        if package in peers:
+            version = peers[package]
+            text += f"; {package} {version}" if version else f"; {package} is not installed"
     return f"*{text}.*"
 
 

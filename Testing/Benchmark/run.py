@@ -19,8 +19,11 @@ import subprocess
 import sys
 import time
 
-#: What is compared with, as Debian packages it: install-deps.sh --peers.
-PEERS = ("python3-sklearn", "umap-learn", "python3-torch", "libsentencepiece-dev")
+#: What is compared with, as Debian packages it and in the Python registry: install-deps.sh --peers.
+PEERS = ("python3-sklearn", "python3-torch", "libsentencepiece-dev")
+REGISTRY = ("openTSNE", "umap-learn")
+#: The Python that has what comes from the registry.
+PEERS_PYTHON = pathlib.Path(__file__).parents[2] / "build/peers/bin/python3"
 
 
 def processor(path="/proc/cpuinfo"):
@@ -41,9 +44,20 @@ def processor(path="/proc/cpuinfo"):
     return name, next((text for flag, text in widest.items() if flag in flags), "no vectors")
 
 
+def registered():
+    """The versions of the packages from the Python registry; None for those that are not installed."""
+    script = "import importlib.metadata as m; print(*(f'{d.name}={d.version}' for d in m.distributions()))"
+    try:
+        done = subprocess.run([PEERS_PYTHON, "-c", script], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return dict.fromkeys(REGISTRY)
+    versions = {name.lower(): version for name, version in (word.split("=", 1) for word in done.stdout.split())}
+    return {name: versions.get(name.lower()) for name in REGISTRY}
+
+
 def peers():
     """The versions of the packages that are installed."""
-    found = {}
+    found = registered()
     for package in PEERS:
         try:
             done = subprocess.run(
