@@ -422,7 +422,7 @@ void ExplainMarks(const ShownPatches& shown, const std::vector<vtkPolyData*>& dr
 {
   AddMarkLegend(LegendTitle(shown),
     { { KeyMark, "strongest key" }, { ChosenMark, "chosen patch" },
-      { OtherMark, "of other patches" } },
+      { OtherMark, "strongest keys of other patches" } },
     drawn, shown.grid.IsAmongWords()); // a legend of one color would go, with its title
 }
 

@@ -156,21 +156,26 @@ void CircuitGraph::MakeLines(
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, Names::LinesLeftOut, static_cast<std::int64_t>(all - edges.size()));
   AddListed(fields, edges.size(), all, "edges");
-  AddSigns(fields,
-    std::string("A point is a head (layer.head), an MLP, the embedding or the logits.") +
-      (edges.empty() ? ""
-                     : " A line goes up to what reads it; the wider, the more it changes the logit "
-                       "difference, up or down."));
+  const std::string points = "A point is a head (layer.head), an MLP, the embedding or the logits.";
   if (edges.empty())
   {
+    AddSigns(fields, points);
     return;
   }
+  AddSigns(fields, points +
+                     " A line goes up to what reads it; the wider, the more it changes the logit "
+                     "difference, up or down; the widest: " +
+                     ShortNumber(edges.back().effect) + ".");
   atlas::ColorLegend legend("Read by");
   const std::array<const char*, 4> meanings = { "queries", "keys", "values",
     "an MLP or the logits" };
   for (std::size_t i = 0; i < meanings.size(); ++i)
   {
-    legend.Add(atlas::ClassColor(static_cast<int>(i)), meanings.at(i));
+    if (std::any_of(edges.begin(), edges.end(),
+          [i](const CircuitEdge& edge) { return static_cast<std::size_t>(edge.input) == i; }))
+    {
+      legend.Add(atlas::ClassColor(static_cast<int>(i)), meanings.at(i));
+    }
   }
   AddField(fields, Names::CompositionColorLegend, legend.Text());
 }

@@ -130,8 +130,8 @@ std::string LegendOf(const Lines& lines, int kind, double baseline)
     const atlas::Rgb color = OnWhite(atlas::ClassColor(kind), lines.Opacity(pair));
     std::array<char, 32> number = {};
     std::snprintf(number.data(), number.size(), "%.3f", pair.score - baseline);
-    legend.Add(color, std::string(isStrongest ? "wide: " : "thin: ") + number.data() + " (" +
-                        FromName(pair) + " to " + ToName(pair) + ")");
+    legend.Add(color, std::string(isStrongest ? "wide: " : "thin: ") + number.data() + ", head " +
+                        FromName(pair) + " to head " + ToName(pair));
   }
   return legend.Text();
 }

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <string>
@@ -103,7 +104,8 @@ public:
     ++this->Rank;
     this->X = 0;
     std::array<char, 32> value;
-    std::snprintf(value.data(), value.size(), "%d.  %.3g", this->Rank, context.value);
+    const int decimals = std::abs(context.value) < 10 ? 3 : 1;
+    std::snprintf(value.data(), value.size(), "%d.  %.*f", this->Rank, decimals, context.value);
     this->AddPiece({ value.data(), NEITHER, false });
     this->X = std::max(this->X, 3.5);
     for (const Piece& piece : this->PiecesOf(context))

@@ -232,7 +232,7 @@ public:
       this->Texts.Enter(rendered,
         [this]
         {
-          const AttentionAtlas::TitleLines lines(this->Texts, this->TitleOf(), "", this->Beside, 1);
+          const AttentionAtlas::TitleLines lines(this->Texts, this->TitleOf(), "", this->Beside);
           lines.Show(this->Texts);
         });
     }

@@ -612,9 +612,10 @@ std::string CutText(const std::string& text, double width,
   return cut(fits);
 }
 
-TitleLines::TitleLines(ViewTexts& texts, const std::string& title, const std::string& explanation,
-  double beside, std::size_t most)
+TitleLines::TitleLines(
+  ViewTexts& texts, const std::string& title, const std::string& explanation, double beside)
 {
+  constexpr std::size_t most = 2;
   const double room = (2 * Margin + beside) / texts.GetPoint();
   const double width = static_cast<double>(texts.GetSize()[0]) / texts.GetTiles()[0] - room;
   const auto widthOf = [&texts](int fontSize)

@@ -62,9 +62,9 @@ std::string CutText(const std::string& text, double width,
 class TitleLines
 {
 public:
-  /// `beside`: what else takes room at their right, in points. `most`: lines of the title.
-  TitleLines(ViewTexts& texts, const std::string& title, const std::string& explanation,
-    double beside = 0, std::size_t most = 2);
+  /// `beside`: what else takes room at their right, in points.
+  TitleLines(
+    ViewTexts& texts, const std::string& title, const std::string& explanation, double beside = 0);
 
   /// The height of the title, which may be empty, and its explanation with the room around them, in
   /// points.

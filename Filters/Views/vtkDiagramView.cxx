@@ -2,7 +2,9 @@
 
 #include "Titles.h"
 #include "ViewTexts.h"
+#include "vtkSquaresRepresentation.h"
 
+#include <vtkCompositeRepresentation.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVDataRepresentation.h>
 #include <vtkPVRenderViewDataDeliveryManager.h>
@@ -94,11 +96,32 @@ void vtkDiagramView::LimitScale(double leastPointsPerUnit, double mostPointsPerU
   this->UnitsPerPoint.AddPoint(1 / mostPointsPerUnit, 1 / leastPointsPerUnit, 0);
 }
 
+void vtkDiagramView::SetUseFXAA(bool isSmooth)
+{
+  this->IsSmooth = isSmooth;
+  this->Superclass::SetUseFXAA(isSmooth && !this->HasSquares());
+}
+
+bool vtkDiagramView::HasSquares()
+{
+  for (int i = 0; i < this->GetNumberOfRepresentations(); ++i)
+  {
+    auto* shown = vtkCompositeRepresentation::SafeDownCast(this->GetRepresentation(i));
+    if (shown != nullptr && shown->GetVisibility() &&
+        vtkSquaresRepresentation::SafeDownCast(shown->GetActiveRepresentation()) != nullptr)
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
 void vtkDiagramView::Update()
 {
   this->TextRoom.Reset();
   this->UnitsPerPoint.Reset();
   this->Superclass::Update();
+  this->UseFXAA = this->IsSmooth && !this->HasSquares();
   vtkBoundingBox bounds;
   auto* delivery = vtkPVRenderViewDataDeliveryManager::SafeDownCast(this->GetDeliveryManager());
   for (int i = 0; i < this->GetNumberOfRepresentations(); ++i)

@@ -89,12 +89,16 @@ public:
 
   void Update() override;
 
+  /// Whether edges are smoothed, as far as there are no squares, whose corners that would round.
+  void SetUseFXAA(bool isSmooth) override;
+
 protected:
   vtkDiagramView();
   ~vtkDiagramView() override;
 
 private:
   AttentionAtlas::TitleLines Lines() const;
+  bool HasSquares();
 
   vtkBoundingBox DataBounds;
   vtkBoundingBox TextRoom;      ///< from -left, -bottom to right, top
@@ -103,5 +107,6 @@ private:
   std::string Title;
   std::string Explanation;
   double RoomBesideTitle = 0;
+  bool IsSmooth = false;
   std::unique_ptr<AttentionAtlas::ViewTexts> OwnTexts;
 };

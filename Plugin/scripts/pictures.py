@@ -236,7 +236,7 @@ def vocabulary():
 
 
 def random_prompts():
-    show("RandomPrompts", s.RandomPrompts(Kind="RepeatedBlock", Length=64, Block=16), kind="XYChartView")
+    show("RandomPrompts", s.RandomPrompts(Kind="RepeatedBlock", Length=64, Block=16))
 
 
 def transformer_recorder():

@@ -128,7 +128,7 @@ class Bars(FirstShow):
             return [list(bar.LookupTable.Annotations)[1::2] for bar in bars(view)]
 
         view = self.view()
-        legend = ["strongest key", "chosen patch", "of other patches"]
+        legend = ["strongest key", "chosen patch", "strongest keys of other patches"]
         displays = [simple.Show(simple.OutputPort(patches, port), view) for port in (1, 2, 4)]
         for all_heads in (0, 1, 0, 1, 0):
             self.assertEqual(shown(view, all_heads), [] if all_heads else [legend])

@@ -206,7 +206,7 @@ TEST_F(PatchAttentionFilter, WhatTheHeatDoesNotShowIsGray)
       }
     }
     EXPECT_THAT(patches.FieldTexts("MarkColor Legend", 1),
-      ElementsAre(testing::HasSubstr("\n150 150 150 of other patches")));
+      ElementsAre(testing::HasSubstr("\n150 150 150 strongest keys of other patches")));
     EXPECT_THAT(patches.FieldTexts("Signs", 0),
       ElementsAre(testing::StartsWith(
         direction == vtkPatchAttention::FROM
