@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import types
 from typing import Any
 
 from attentionatlas._internal import data, host
@@ -44,7 +45,11 @@ def _scene(shown: Any) -> Scene:
     if not hasattr(found, "GetNumberOfPoints") or not found.GetNumberOfPoints():
         raise no_points(found.GetClassName() if found is not None else "")
     low, high = found.GetBounds()[4:]
-    looks = [(found, look_of(port.source, port.Port, found))]
+    source, number = port.source, port.Port
+    if hasattr(shown, data.MADE_BY):
+        name, number = getattr(shown, data.MADE_BY)
+        source = types.SimpleNamespace(name=name)
+    looks = [(found, look_of(source, number, found))]
     return flat_scene(looks, "") if low == high else scene_in_space(looks, "")
 
 
