@@ -1,11 +1,11 @@
 #!/bin/sh
 # install-deps.sh [--all] [--peers] [--vtk] [--wheel]: installs the packages needed to build, test and run
-# Attention Atlas on Debian 12, 13 and unstable; with --wheel only those for wheel.sh, without ParaView; with --all also those for the preset lint (static analysis, and npm
+# Attention Atlas on Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis, and npm
 # for web pages) and for other releases of Debian (in-debian.sh); with --peers also the programs that the
 # preset benchmark compares with, as far as the release has them; with --vtk also VTK without ParaView for
-# the preset vtk, whose packages go to build/vtk-packages where they conflict with ParaView's. The release's
-# own ParaView decides which Qt and which VTK are installed. It is quick if everything is already installed,
-# and uses sudo only if it does not run as root.
+# the preset vtk, whose packages go to build/vtk-packages where they conflict with ParaView's; with --wheel
+# only those for wheel.sh, without ParaView. The release's own ParaView decides which Qt and which VTK are
+# installed. It is quick if everything is already installed, and uses sudo only if it does not run as root.
 set -eu
 
 all="" peers="" vtk="" wheel="" analysis=""

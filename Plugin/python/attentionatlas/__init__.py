@@ -18,7 +18,8 @@ article a live article, scene linked views for ParaView, tour all figures, findi
 literature. paraview.simple has the plugin's filters after open or load_plugin.
 What a reader, filter or writer says when it fails is the message of an Error, which is a ValueError.
 
-Run scripts by ParaView's Python, pvpython script.py, or with Debian's ParaView by /usr/bin/python3.
+Run scripts by any Python in which pip installed the wheel, or by ParaView's: pvpython script.py, with Debian's ParaView
+also /usr/bin/python3.
 """
 
 from __future__ import annotations

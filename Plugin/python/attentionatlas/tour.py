@@ -21,9 +21,12 @@ from attentionatlas._internal.arguments import MEAN, Head, PathLike, number
 from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.files import complete, gathered
 from attentionatlas._internal.model import SmallModel
+from attentionatlas._internal.names import own
 from attentionatlas._internal.readers import Missing, label
 from attentionatlas._internal.recording import first_head
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 
 #: The files of figures by name.
