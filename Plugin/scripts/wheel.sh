@@ -109,7 +109,7 @@ for wanted in "$@"; do
   sdk_of "$python" "$sdk"
   abi=0
   ! nm -DC "$sdk"/wheel/vtkmodules/libvtkCommonCore*.so | grep -q 'std::__cxx11' || abi=1
-  rm -rf "$build/wheel-unrepaired"
+  rm -rf "$build/wheel-unrepaired" "$build/wheel-repaired" "$build/wheel/CMakeCache.txt" # which knows the last Python
   # With VTK's Python modules its tool can write the types of ours. An isolated build would not see them.
   CXXFLAGS="${CXXFLAGS:-} -D_GLIBCXX_USE_CXX11_ABI=$abi" PYTHONPATH="$sdk/wheel" \
     "$sdk/tools/bin/pip" wheel --no-deps --no-build-isolation --wheel-dir "$build/wheel-unrepaired" --verbose \
