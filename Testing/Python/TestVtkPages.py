@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 
+import attentionatlas
 import numpy
 from atlastest import DATA, OUTPUT, PALETTE, RECORDING, TRAINED, read_picture, read_safetensors, write_safetensors
 from attentionatlas import article, web
@@ -171,6 +172,17 @@ with atlas.open(sys.argv[1]) as model:
                 self.assertGreater((numpy.abs(legend - numpy.array(color)) < 2).all(axis=-1).sum(), 15)
             letters = (legend.max(axis=-1) < 120).any(axis=1).sum()
             self.assertLess(letters, (0.2 if is_beside else 0.1) * height)
+
+    @with_paraview
+    def test_a_dataset_is_shown_alike(self):
+        code = """
+with atlas.open(sys.argv[1]) as recording:
+    atlas.display(recording.dataset("AttentionMap", layer=4, head=11), 300, 200).save(sys.argv[2])
+"""
+        run(code, RECORDING, OUTPUT / "alike.png")
+        with attentionatlas.open(RECORDING) as recording:
+            shown = attentionatlas.display(recording.dataset("AttentionMap", layer=4, head=11), 300, 200)
+        self.assertEqual(shown.png, (OUTPUT / "alike.png").read_bytes())
 
     def test_pictures_of_surfaces(self):
         """Seen along an axis, each place of the sphere has about the hue of the class with the largest logit there."""

@@ -162,8 +162,8 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
 
 
 def display(shown: Any, width: int = 900, height: int = 600) -> Picture:
-    """A picture, which Jupyter shows: of a scene of the module web, or of a source, an output port or a dataset, as views
-    show it; in ParaView of a view as it is, or of a source in a view of its own.
+    """A picture, which Jupyter shows: of a scene of the module web, or of a dataset, a source or an output port, as views
+    show it; in ParaView also of a view as it is, and of a source in a view of its own.
 
     width, height: in pixels. Raises ValueError for anything else, and for a source without points; OSError where ParaView
     cannot render.
