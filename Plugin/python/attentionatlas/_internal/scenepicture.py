@@ -44,7 +44,7 @@ def _unit(vector: Any) -> NDArray[Any]:
 def _scale(scene: Scene, size: tuple[float, float]) -> float:
     """Pixels for a length of 1, so that a scene fills a picture of this size."""
     half = scene.camera.get("extent") or [scene.camera["parallelScale"]] * 2
-    return _FULL * min(side / 2 / one for side, one in zip(size, half))
+    return float(_FULL * min(side / 2 / one for side, one in zip(size, half)))
 
 
 class _Drawing:
