@@ -1,22 +1,23 @@
 #!/bin/sh
-# install-deps.sh [--all] [--peers] [--vtk]: installs the packages needed to build, test and run Attention
-# Atlas on Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis, and npm
-# for web pages) and for other releases of Debian (in-debian.sh); with --peers also the programs that the
-# preset benchmark compares with, as far as the release has them, or from the Python registry into
+# install-deps.sh [--all] [--peers] [--vtk] [--wheel]: installs the packages needed to build, test and run
+# Attention Atlas on Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis,
+# and npm for web pages) and for other releases of Debian (in-debian.sh); with --peers also the programs that
+# the preset benchmark compares with, as far as the release has them, or from the Python registry into
 # build/peers; with --vtk also VTK without ParaView for the preset vtk, whose packages go to
-# build/vtk-packages where they conflict with ParaView's. The release's own ParaView decides which Qt and
-# which VTK are installed. It is quick if everything is already installed, and uses sudo only if it does not
-# run as root.
+# build/vtk-packages where they conflict with ParaView's; with --wheel only those for wheel.sh, without
+# ParaView. The release's own ParaView decides which Qt and which VTK are installed. It is quick if everything
+# is already installed, and uses sudo only if it does not run as root.
 set -eu
 
-all="" peers="" vtk=""
+all="" peers="" vtk="" wheel="" analysis=""
 for option in "$@"; do
   case "$option" in
     --all) all=yes ;;
     --peers) peers=yes ;;
     --vtk) vtk=yes ;;
+    --wheel) wheel=yes ;;
     *)
-      echo "usage: install-deps.sh [--all] [--peers] [--vtk]" >&2
+      echo "usage: install-deps.sh [--all] [--peers] [--vtk] [--wheel]" >&2
       exit 2
       ;;
   esac
@@ -39,32 +40,37 @@ if [ -z "$(depends)" ]; then
 fi
 
 packages="
-  cmake ninja-build g++ pkgconf dpkg-dev file help2man
-  paraview paraview-dev python3-paraview python3-dev python3-venv
-  python3-pil python3-matplotlib python3-fonttools python3-pandas
-  python3-markdown python3-pygments
-  libopenmpi-dev openmpi-bin
-  libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
-  libeigen3-dev libopenblas-dev nlohmann-json3-dev libnanoflann-dev libqhull-dev libcxxopts-dev libhwy-dev
-  libfontconfig-dev libicu-dev librsvg2-dev libjpeg-dev libpcre2-dev libpng-dev libsndfile1-dev zlib1g-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
-  xvfb xauth openbox fonts-dejavu-core poppler-utils chromium firefox-esr python3-websocket
+  cmake ninja-build g++ pkgconf dpkg-dev file python3-dev python3-venv
+  libutfcpp-dev libeigen3-dev libopenblas-dev nlohmann-json3-dev libnanoflann-dev libqhull-dev libcxxopts-dev
+  libhwy-dev libicu-dev libjpeg-dev libpcre2-dev libpng-dev libsndfile1-dev zlib1g-dev
 "
-case "$(depends)" in
-  *libqt6*)
-    packages="$packages qt6-base-dev qt6-5compat-dev qt6-svg-dev qt6-svg-plugins qt6-tools-dev
-      qt6-tools-dev-tools qt6-documentation-tools libqt6sql6-sqlite"
-    analysis="clang-format clang-tidy mypy"
-    ;;
-  *)
-    packages="$packages qtbase5-dev libqt5svg5-dev qttools5-dev qttools5-dev-tools
-      libqt5sql5-sqlite"
-    analysis="clang-format-19 clang-tidy-19 mypy"
-    ;;
-esac
-case "$(depends)" in
-  *libvtk9*) packages="$packages libvtk9-dev libvtk9-qt-dev" ;; # ParaView built on the release's VTK
-esac
+if [ -n "$wheel" ]; then # and what Python's own source needs
+  packages="$packages git ca-certificates curl libssl-dev libffi-dev libbz2-dev liblzma-dev"
+else
+  packages="$packages
+    help2man paraview paraview-dev python3-paraview
+    python3-pil python3-matplotlib python3-fonttools python3-pandas python3-markdown python3-pygments
+    libopenmpi-dev openmpi-bin
+    libdouble-conversion-dev liblz4-dev liblzma-dev libfontconfig-dev librsvg2-dev
+    libgtest-dev libgmock-dev libbenchmark-dev
+    xvfb xauth openbox fonts-dejavu-core poppler-utils chromium firefox-esr python3-websocket
+  "
+  case "$(depends)" in
+    *libqt6*)
+      packages="$packages qt6-base-dev qt6-5compat-dev qt6-svg-dev qt6-svg-plugins qt6-tools-dev
+        qt6-tools-dev-tools qt6-documentation-tools libqt6sql6-sqlite"
+      analysis="clang-format clang-tidy mypy"
+      ;;
+    *)
+      packages="$packages qtbase5-dev libqt5svg5-dev qttools5-dev qttools5-dev-tools
+        libqt5sql5-sqlite"
+      analysis="clang-format-19 clang-tidy-19 mypy"
+      ;;
+  esac
+  case "$(depends)" in
+    *libvtk9*) packages="$packages libvtk9-dev libvtk9-qt-dev" ;; # ParaView built on the release's VTK
+  esac
+fi
 
 # Gemmi was renamed after Debian 13, and in Debian 12 does not ask for the parser that it uses.
 if apt-cache show libgemmi-dev >/dev/null 2>&1; then

@@ -13,6 +13,7 @@
 #   ATLAS_DEBIAN_COPY    name of the copy in the root (default: attention-atlas); two commands that
 #                        run at the same time need two names
 #   ATLAS_DEBIAN_MIRROR  package archive (default: that of debootstrap)
+#   CCACHE_DIR           folder of ccache, which the command finds under the same name (default: none)
 #
 # A snapshot of unstable can be older than its Release file allows. That is said, and its packages are
 # installed all the same.
@@ -110,11 +111,15 @@ enter='
   mount -t proc proc "$root/proc"
   mkdir -p "$root$TMPDIR"
   mount -t tmpfs tmpfs "$root$TMPDIR"
+  if [ -n "${CCACHE_DIR:-}" ]; then
+    mkdir -p "$root$CCACHE_DIR"
+    mount --bind "$CCACHE_DIR" "$root$CCACHE_DIR"
+  fi
   cat /etc/resolv.conf >"$root/etc/resolv.conf"
   cat /etc/hosts >"$root/etc/hosts"
   exec chroot "$root" sh -c "cd \"\$1\" && shift && exec \"\$@\"" sh "$copy" "$@"'
 exec "${sudo[@]}" unshare --mount --pid --fork --kill-child \
   env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-  TMPDIR=/tmp/in-debian \
+  TMPDIR=/tmp/in-debian ${CCACHE_DIR:+CCACHE_DIR="$CCACHE_DIR"} \
   ${TERM:+TERM="$TERM"} ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
   sh -c "$enter" sh "$root" "$copy" "$@"

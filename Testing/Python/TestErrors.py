@@ -230,6 +230,9 @@ class Words(AtlasTest):
             recording.score_attribution(query="Last", key="STRONGEST")
             numpy.testing.assert_array_equal(recording.attention(0, 0, 0, "rollout"), recording.attention(0, 0, 0, "Rollout"))
             self.assertEqual(len(recording.embedding(method="umap", neighbors=3)), 2 * 8 * 2 * 5)
+            same = [recording.columns("HeadEmbedding", method=method) for method in ("t-SNE", "TSNE")]
+            for name, values in same[1].items():
+                numpy.testing.assert_array_equal(same[0][name], values, name)
 
 
 def torch_bytes(arrays, old):

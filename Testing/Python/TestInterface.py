@@ -212,6 +212,11 @@ class Interface(AtlasTest):
     def test_names_are_those_for_users(self):
         self.assertLessEqual({"attention", "queries", "record", "open", "heads"}, {*dir(self.recording), *dir(self.model), *dir(atlas)})
         self.assertFalse({"own", "made", "kept", "scope", "shown_by", "pathlib"} & {*dir(self.recording), *dir(atlas)})
+        for name in set(dir(atlas)) - {"scene"}:
+            shown = getattr(atlas, name)
+            if inspect.ismodule(shown):
+                self.assertFalse({"Any", "annotations", "numpy", "own", "pathlib"} & {*dir(shown)}, name)
+        self.assertLessEqual({"all_heads", "weights"}, {*dir(atlas.heads)})
 
     def test_tables_are_those_of_the_oracle(self):
         table = self.recording.focus(per="Query")
@@ -528,7 +533,7 @@ class Interface(AtlasTest):
                 (lambda: atlas.heads.weights(recording, 0, 0, model=GPT2), "model: expected with a file"),
                 (lambda: table("AttentionFocus", 7), "port: AttentionFocus has 2 outputs, found 7"),
                 (lambda: table("AttentionFocus", colour=1), "expected an option among .*; found 'colour'", TypeError),
-                (lambda: table("Focus"), "the plugin has no Focus"),
+                (lambda: table("Focus"), "the plugin has no Focus; similar names are .*AttentionFocus"),
                 (lambda: self.model.skip_trigrams(2), "layer: expected 0 to 1, found 2"),
                 (of_attention_alone.logit_lens, "this needs the model that was recorded: model=", atlas.Missing),
             )
@@ -575,7 +580,7 @@ class Interface(AtlasTest):
                     "from attentionatlas import web", "import attentionatlas; attentionatlas.load_plugin()"):
             code = f"import sys; sys.path.insert(0, {package!r}); {use}"
             done = subprocess.run([python, "-I", "-S", "-c", code], check=False, capture_output=True, text=True)
-            self.assertIn("has no module 'vtkmodules': expected VTK, of which pip install vtk has the Python", done.stderr, use)
+            self.assertIn("has no module 'vtkmodules': expected the Python of VTK", done.stderr, use)
 
     def test_all_names_are_there(self):
         """Also those that are imported when they are used."""

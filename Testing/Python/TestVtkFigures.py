@@ -95,7 +95,20 @@ with atlas.open(sys.argv[1]) as model:
         code = "atlas.figures.unembedding_sphere(sys.argv[1], width_mm=60, dpi=100)"
         done = run(code, TRAINED, DISPLAY="unix:9999")
         if done.returncode:
-            self.assertRegex(done.stderr, r"OSError: DISPLAY: VTK 9\.\d draws .* found none\. Run .* xvfb-run -a python3")
+            self.assertRegex(done.stderr, r"NoDisplay: DISPLAY: VTK 9\.\d draws .* found none\. Run .* xvfb-run -a python3")
+
+    def test_others_are_drawn_without_a_display(self):
+        code = """
+from unittest import mock
+from attentionatlas._internal import problems, windows
+with mock.patch("attentionatlas._internal.space.need_rendering", side_effect=problems.NoDisplay("DISPLAY: none.")):
+    print([path.stem for path in atlas.tour.render(sys.argv[1], sys.argv[2], ["unembedding-sphere", "class-map"], width=300)])
+    try:
+        atlas.tour.render(sys.argv[1], sys.argv[2], ["unembedding-sphere"], width=300)
+    except OSError as error:
+        print(error)
+"""
+        self.assertEqual(self.expect(code, TRAINED, OUTPUT).splitlines(), ["['trained-n5-h3-class-map']", "DISPLAY: none."])
 
     def test_no_library(self):
         # VTK 9.4 and later would crash without what they render with; those before need no library of these.

@@ -261,6 +261,49 @@ with atlas.open({str(LANGUAGE)!r}) as model, model.record({TEXT!r}) as recording
 """
         self.assertEqual(self.run_script(script), "True False")
 
+    def test_meshes_of_pyvista(self):
+        """With a stand-in for PyVista, which Debian 12 does not have. A point of slices has the sum of its shares in them times
+        the attention of the query to them."""
+        script = f"""
+import sys, types, numpy
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkCommonDataModel import vtkDataSet, vtkFieldData
+from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader
+
+class MultiBlock(list):
+    def __init__(self):
+        self.names, self.field = [], vtkFieldData()
+    def append(self, block, name):
+        super().append(block)
+        self.names.append(name)
+    def GetFieldData(self):
+        return self.field
+
+sys.modules["pyvista"] = types.SimpleNamespace(
+    DataSet=vtkDataSet, MultiBlock=MultiBlock, wrap=lambda data: data, register_dataset_accessor=lambda name, data: lambda made: made)
+import attentionatlas as atlas
+from attentionatlas.pyvista import MeshAttention, read
+source = vtkXMLUnstructuredGridReader()
+source.SetFileName({str(DATA / "geometry" / "heat.vtu")!r})
+source.Update()
+mesh = source.GetOutput()
+with atlas.open({str(DATA / "geometry" / "heat.safetensors")!r}) as recording:
+    bound = MeshAttention(mesh).bind(recording, method="weights", weight_array="Slices")
+    shown = MeshAttention(bound).of(recording, token=-2, layer=1, head=2)
+    expected = vtk_to_numpy(mesh.GetPointData().GetArray("Slices")) @ recording.attention(1, 2)[-2]
+    numpy.testing.assert_allclose(vtk_to_numpy(shown.GetPointData().GetArray("Attention")), expected, rtol=1e-5)
+    assert mesh.GetPointData().GetArray("Attention") is None
+    for made in (lambda: MeshAttention(mesh).bind(recording, method="Weight"), lambda: MeshAttention(bound).of(recording, token=24)):
+        try:
+            made()
+        except ValueError as error:
+            print(error)
+print(read({str(DATA / "recordings" / "language-2.safetensors")!r}).names)
+"""
+        said = self.run_script(script).splitlines()
+        self.assertEqual(said[0], "method: expected one of Array, Nearest, Grid, Weights, Residues; found 'Weight'.")
+        self.assertEqual(said[1:], ["token: expected 0 to 23, found 24.", "['tokens', 'layer 0', 'layer 1', 'layer 2']"])
+
     def test_errors_name_the_file(self):
         script = f"""
 import attentionatlas as atlas

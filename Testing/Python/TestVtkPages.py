@@ -8,8 +8,9 @@ import subprocess
 import sys
 import unittest
 
+import attentionatlas
 import numpy
-from atlastest import DATA, OUTPUT, RECORDING, TRAINED, read_picture, read_safetensors, write_safetensors
+from atlastest import DATA, OUTPUT, PALETTE, RECORDING, TRAINED, read_picture, read_safetensors, write_safetensors
 from attentionatlas import article, web
 from attentionatlas._internal import host
 from randomrecording import write_recording
@@ -124,21 +125,64 @@ with atlas.open(sys.argv[1]) as recording:
 """
         said = run(code, RECORDING, OUTPUT).splitlines()
         self.assertEqual(said, ["1", "True", "display: expected a scene, a source or a dataset, found str."])
-        # The matrix is a square in the middle, its first row on top: in each cell the color of the weight.
+        # In a frame the matrix, its first row on top, and in each cell the color of the weight; at the left and below the tokens.
         weights = read_safetensors(RECORDING)[0]["attention"][4, 11].astype(float)
         pixels = read_picture(OUTPUT / "map.png")[::-1].astype(int)
         self.assertEqual(pixels.shape[:2], (300, 400))
-        inside = (pixels.min(axis=-1) < 255).any(axis=0).nonzero()[0]
-        self.assertGreater(len(inside), 200)
-        dark = 255 - pixels[..., 0]
-        rows, columns = (dark[:, :300] > 0).any(axis=1).nonzero()[0], (dark[:, :300] > 0).any(axis=0).nonzero()[0]
-        low, high, left = rows[0], rows[-1] + 1, columns[0]
+        is_ink = (pixels.max(axis=-1) < 200) & (numpy.ptp(pixels, axis=-1) < 12)  # not the blue of weights
+        (low, *_, high), (left, *_, right) = (numpy.flatnonzero(is_ink.sum(axis=1 - axis) > 100) for axis in (0, 1))
+        self.assertAlmostEqual(high - low, right - left, delta=2)
         side = (high - low) / len(weights)
+        dark = 255 - pixels[..., 0]
         found = [[dark[int(low + (q + 0.5) * side), int(left + (k + 0.5) * side)] for k in range(6)] for q in range(6)]
+        for words in (is_ink[low:high, : left - 2], is_ink[high + 2 :, left:right].T):
+            self.assertTrue(all(part.any() for part in numpy.array_split(words, 6)))
         order = numpy.argsort(weights, axis=None)
         self.assertTrue((numpy.diff(numpy.ravel(found)[order]) >= 0).all(), found)
         words = read_picture(OUTPUT / "sentence.png")
         self.assertGreater((words.min(axis=-1) < 100).sum(), 300)
+
+    def test_legends_are_off_the_data(self):
+        """In a picture of any shape a legend is whole, beside or below what is shown, and small."""
+        code = """
+with atlas.open(sys.argv[1]) as model:
+    dataset = atlas.open(sys.argv[2]).dataset("AttentionMap", layer=4, head=11)
+    for name, shown in (("sphere", web.sphere(model)), ("map", dataset)):
+        for size in ((400, 400), (500, 400), (300, 500), (900, 600)):
+            atlas.display(shown, *size).save(f"{sys.argv[3]}/{name}-{size[0]}-{size[1]}.png")
+"""
+        run(code, TRAINED, RECORDING, OUTPUT)
+        for width, height in ((400, 400), (500, 400), (300, 500), (900, 600)):
+            for name in ("sphere", "map"):
+                pixels = read_picture(OUTPUT / f"{name}-{width}-{height}.png")[::-1].astype(int)
+                border = numpy.concatenate([pixels[[0, -1]].reshape(-1, 3), pixels[:, [0, -1]].reshape(-1, 3)])
+                self.assertTrue((border == 255).all(), f"{name} at {width} x {height}")
+            # Lines without ink cut the picture of the sphere into the sphere, which is nearly as high as it is wide, and,
+            # beside or below it, a title and a square for each class.
+            pixels = read_picture(OUTPUT / f"sphere-{width}-{height}.png")[::-1].astype(int)
+            ink = (pixels < 250).any(axis=-1)
+            is_beside = (width, height) == (900, 600)
+            used = numpy.flatnonzero(ink.any(axis=0 if is_beside else 1))
+            first = used[numpy.flatnonzero(numpy.diff(used) > 1)[0]] + 1
+            sphere, legend = (ink[:, :first], pixels[:, first:]) if is_beside else (ink[:first], pixels[first:])
+            high, wide = (numpy.ptp(numpy.flatnonzero(sphere.any(axis=axis))) for axis in (1, 0))
+            self.assertLess(abs(high - wide), 0.1 * wide)
+            self.assertGreater(min(high, wide), 0.78 * min(width, height))
+            for color in PALETTE:
+                self.assertGreater((numpy.abs(legend - numpy.array(color)) < 2).all(axis=-1).sum(), 15)
+            letters = (legend.max(axis=-1) < 120).any(axis=1).sum()
+            self.assertLess(letters, (0.2 if is_beside else 0.1) * height)
+
+    @with_paraview
+    def test_a_dataset_is_shown_alike(self):
+        code = """
+with atlas.open(sys.argv[1]) as recording:
+    atlas.display(recording.dataset("AttentionMap", layer=4, head=11), 300, 200).save(sys.argv[2])
+"""
+        run(code, RECORDING, OUTPUT / "alike.png")
+        with attentionatlas.open(RECORDING) as recording:
+            shown = attentionatlas.display(recording.dataset("AttentionMap", layer=4, head=11), 300, 200)
+        self.assertEqual(shown.png, (OUTPUT / "alike.png").read_bytes())
 
     def test_pictures_of_surfaces(self):
         """Seen along an axis, each place of the sphere has about the hue of the class with the largest logit there."""

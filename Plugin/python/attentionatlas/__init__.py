@@ -18,7 +18,8 @@ article a live article, scene linked views for ParaView, tour all figures, findi
 literature. paraview.simple has the plugin's filters after open or load_plugin.
 What a reader, filter or writer says when it fails is the message of an Error, which is a ValueError.
 
-Run scripts by ParaView's Python, pvpython script.py, or with Debian's ParaView by /usr/bin/python3.
+Run scripts by any Python in which pip installed the wheel, or by ParaView's: pvpython script.py, with Debian's ParaView
+also /usr/bin/python3.
 """
 
 from __future__ import annotations
@@ -161,8 +162,8 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
 
 
 def display(shown: Any, width: int = 900, height: int = 600) -> Picture:
-    """A picture, which Jupyter shows: of a scene of the module web, or of a source, an output port or a dataset, as views
-    show it; in ParaView of a view as it is, or of a source in a view of its own.
+    """A picture, which Jupyter shows: of a scene of the module web, or of a dataset, a source or an output port, as views
+    show it; in ParaView also of a view as it is, and of a source in a view of its own.
 
     width, height: in pixels. Raises ValueError for anything else, and for a source without points; OSError where ParaView
     cannot render.

@@ -35,10 +35,13 @@ from attentionatlas._internal.checks import check
 from attentionatlas._internal.files import complete, gathered, scratch
 from attentionatlas._internal.livemodel import Parameters, Run, Training
 from attentionatlas._internal.model import SmallModel
+from attentionatlas._internal.names import own
 from attentionatlas._internal.plugin import plugin_path
 from attentionatlas._internal.readers import Missing, kind_of
 from attentionatlas._internal.recording import Recording, Transformer
 from attentionatlas._internal.webpage import ASSETS, THEMES, Block, Page, Scene, checked, filled, hash_of, json_text
+
+__dir__ = own(__name__)
 
 __all__ = ["TEXT", "TITLE", "write"]
 

@@ -37,10 +37,13 @@ from attentionatlas._internal.host import words
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.circuit_tables import patching_texts
+from attentionatlas._internal.names import own
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, SIGNED
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 SITES = {"HeadOutput": "heads", "Residual": "residual stream", "AttentionOutput": "attention", "MlpOutput": "MLPs"}
 #: More labels than these cannot be read.

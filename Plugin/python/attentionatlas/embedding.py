@@ -28,11 +28,14 @@ from attentionatlas._internal.arguments import PathLike, index, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, ramp, show_matrix
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.host import filters
+from attentionatlas._internal.names import own
 from attentionatlas._internal.readers import Missing, Proxies, holds_queries, make_filter
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import HIDDEN, SIGNED
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 METHODS = {"TSNE": "t-SNE", "UMAP": "UMAP", "PCA": "PCA"}
 

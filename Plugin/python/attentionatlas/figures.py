@@ -15,10 +15,13 @@ from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.learning import training_curves, training_maps, training_movie, training_simplexes
 from attentionatlas._internal.maps import attention, class_map, heads_alone, mixes, outputs
 from attentionatlas._internal.mixtures import simplex, simplex_targets
+from attentionatlas._internal.names import own
 from attentionatlas._internal.polynomials import boundary_motion, boundary_movie, harmonics
 from attentionatlas._internal.spheres import deformed_torus, layer_norm, unembedding_sphere
 from attentionatlas.output import save
 from attentionatlas.tour import main, render
+
+__dir__ = own(__name__)
 
 __all__ = [
     "FIGURES",

@@ -33,11 +33,14 @@ from attentionatlas._internal import data
 from attentionatlas._internal.arguments import Head, PathLike, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_tokens, show_matrix
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.names import own
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording, Transformer
 from attentionatlas._internal.style import GREY, HEAD_COLORS, WEIGHTS
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 #: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
 MEASURES = {

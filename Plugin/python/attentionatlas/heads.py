@@ -22,6 +22,7 @@ import numpy
 
 from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, head_name, head_option, word
 from attentionatlas._internal.charts import SHARES, Page, color_bar, drawn_from, enlarged, label_heads, label_tokens, show_matrix
+from attentionatlas._internal.names import own
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import SIGNED, WEIGHTS
@@ -29,6 +30,8 @@ from attentionatlas.output import Output, add_options, options
 from attentionatlas.patches import all_heads as heads_on_picture
 from attentionatlas.patches import one_head
 from attentionatlas.sentence import lines
+
+__dir__ = own(__name__)
 
 #: The share of a page's width that a square matrix has.
 _SIDE = 0.82

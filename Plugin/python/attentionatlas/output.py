@@ -20,7 +20,10 @@ from attentionatlas._internal.beside import Begin, at_once, beside
 from attentionatlas._internal.charts import MILLIMETRE
 from attentionatlas._internal.checks import check, check_page
 from attentionatlas._internal.files import complete
+from attentionatlas._internal.names import own
 from attentionatlas._internal.notebook import DATES, Figure, write
+
+__dir__ = own(__name__)
 
 FORMATS = ("png", "pdf", "svg")
 #: Of images in PDF and SVG.

@@ -29,8 +29,11 @@ from attentionatlas._internal.arguments import Head, PathLike, head_name, head_o
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, label_heads, ramp
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.host import filters
+from attentionatlas._internal.names import own
 from attentionatlas._internal.recording import Recording
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 #: As on the screen: colors that no heat has.
 _ARROWS, _FRAMES = "#00c2d6", "#33d633"

@@ -22,11 +22,14 @@ from matplotlib.ticker import MaxNLocator
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, label_heads, label_tokens, show_matrix
+from attentionatlas._internal.names import own
 from attentionatlas._internal.proteins import MEASURED, add_contact_options, contact_filter, of_heads
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording, Transformer
 from attentionatlas._internal.style import HEAD_COLORS, HIDDEN, WEIGHTS
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 #: The shares of attention that the figure of heads shows, if they are known, and how it calls them.
 _SHARES = {

@@ -27,6 +27,15 @@ from attentionatlas._internal.readers import make_filter
 from attentionatlas._internal.recording import Recording
 
 
+class Blocks(pyvista.MultiBlock):
+    """A pyvista.MultiBlock of tables, which have no place in space; PyVista 0.49 cannot print one."""
+
+    @property
+    def bounds(self) -> Any:
+        """Those of nothing: zeros."""
+        return pyvista.MultiBlock().bounds
+
+
 def read(path: PathLike) -> Any:
     """The blocks of a .safetensors file, tables of its layers and heads: a pyvista.MultiBlock, or a Table of a corpus.
 
@@ -40,7 +49,7 @@ def _wrapped(data: Any) -> Any:
     """PyVista's view of a dataset, block by block: PyVista 0.49 refuses blocks of tables that it wraps at once."""
     if data is None or not data.IsA("vtkMultiBlockDataSet"):
         return pyvista.wrap(data)
-    found = pyvista.MultiBlock()
+    found = Blocks()
     for number in range(data.GetNumberOfBlocks()):
         found.append(_wrapped(data.GetBlock(number)), data.GetMetaData(number).Get(data.NAME()))
     found.GetFieldData().ShallowCopy(data.GetFieldData())

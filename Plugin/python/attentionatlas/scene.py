@@ -27,8 +27,13 @@ from attentionatlas._internal.model_scene import (
     clear as clear,
     save_session as save_session,
 )
+from attentionatlas._internal.names import own
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import kind_of
+
+__dir__ = own(__name__)
+
+__all__ = ["LINKS", "build", "clear", "main", "save", "save_session"]
 
 
 def build(path: PathLike, prompts: Listed[str] = ()) -> Any:

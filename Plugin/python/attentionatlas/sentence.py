@@ -33,11 +33,14 @@ from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, h
 from attentionatlas._internal.charts import Page, drawn_from, foreground, made_from
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import readable
+from attentionatlas._internal.names import own
 from attentionatlas._internal.notebook import Figure, Figures
 from attentionatlas._internal.readers import make_filter
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import GREY
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 #: The height of a printed page's figure.
 _HEIGHT_MM = 247

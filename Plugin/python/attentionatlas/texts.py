@@ -30,10 +30,13 @@ from attentionatlas._internal.charts import Page, color_bar, drawn_from, foregro
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.letters import legible, with_fonts
+from attentionatlas._internal.names import own
 from attentionatlas._internal.notebook import Figure as OwnFigure
 from attentionatlas._internal.style import GREY, HEAD_COLORS
 from attentionatlas.heads import Figure
 from attentionatlas.output import PRINT_DPI, Output, add_options, options
+
+__dir__ = own(__name__)
 
 #: By what texts are found, and what axes call it.
 MEASURES = {

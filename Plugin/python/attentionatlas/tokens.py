@@ -32,11 +32,14 @@ from attentionatlas._internal.arguments import PathLike, index, some, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, show_matrix
 from attentionatlas._internal.host import filters
 from attentionatlas._internal.letters import legible
+from attentionatlas._internal.names import own
 from attentionatlas._internal.readers import Missing, Proxies, make_filter
 from attentionatlas._internal.recording import Recording, Transformer
 from attentionatlas._internal.style import HIDDEN, ORANGES
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 READINGS = ("Plain", "Refactored", "PublishedCode")
 #: The vectors of a figure, as figures name them.

@@ -21,9 +21,13 @@ from attentionatlas._internal.arguments import MEAN, Head, PathLike, number
 from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.files import complete, gathered
 from attentionatlas._internal.model import SmallModel
+from attentionatlas._internal.names import own
+from attentionatlas._internal.problems import NoDisplay
 from attentionatlas._internal.readers import Missing, label
 from attentionatlas._internal.recording import first_head
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 
 #: The files of figures by name.
@@ -56,8 +60,9 @@ def _files(model: SmallModel, figure: Any, folder: pathlib.Path, output: Output)
 def _draw(
     path: PathLike, folder: pathlib.Path, names: list[str], output: Output, progress: Progress
 ) -> Files:
-    """Draws figures of one model; returns {name: paths} in the order of the names."""
-    drawn = {}
+    """Draws figures of one model; returns {name: paths} in the order of the names. Without a display those of surfaces are
+    omitted, unless there are no others."""
+    drawn, refused = {}, None
     with SmallModel.opened(path) as model:
         for number, name in enumerate(names, 1):
             progress(f"{model.name}: figure {number} of {len(names)}, {name}")
@@ -66,6 +71,11 @@ def _draw(
                     drawn[name] = list(_files(model, FIGURES[name], folder, output))
             except Missing as reason:
                 progress(f"  omitted: {reason}.")
+            except NoDisplay as reason:
+                refused = reason
+                progress(f"  omitted: {reason}")
+    if refused and not drawn:
+        raise refused
     return drawn
 
 
@@ -278,7 +288,7 @@ def main(arguments: Listed[str] | None = None, of_focus: dict[str, Any] | None =
         )
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error
-    print(f"\n{len(written)} files written:")
+    print(f"\n{len(written)} file{'s' * (len(written) != 1)} written:")
     for file in written:
         print(file)
     print(pathlib.Path(found.output, "index.html"))

@@ -36,6 +36,7 @@ from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.looks import Look, look_of
 from attentionatlas._internal.model import SmallModel
+from attentionatlas._internal.names import own
 from attentionatlas._internal.opening import open_file
 from attentionatlas._internal.proteins import MEASURED, add_contact_options, contact_filter, of_heads, trace
 from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label, open_structure
@@ -43,6 +44,8 @@ from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.tiles import MapSize
 from attentionatlas._internal.webpage import THEMES, Block, Page, Scene, Texts, checked, json_text
 from attentionatlas._internal.webscene import flat_scene, numbers, scene_in_space
+
+__dir__ = own(__name__)
 
 __all__ = [
     "SCENES", "MapSize", "Page", "Scene", "attention_map", "composition", "contact_map", "contacts_in_space", "contexts",

@@ -20,13 +20,18 @@ Head = int | str
 Sequence = int | str
 
 
+def plain(text: str) -> str:
+    """A word without regard to case and hyphens: t-SNE is TSNE, and token_pairs is TokenPairs."""
+    return text.replace("-", "").replace("_", "").replace(" ", "").casefold()
+
+
 def word(name: str, value: Any, words: Iterable[str]) -> str:
-    """The one of these words that a value is, in whatever case. Raises ValueError for any other value."""
+    """The one of these words that a value is, in whatever case, as plain has it. Raises ValueError for any other value."""
     known = list(words)
     if isinstance(value, str):
         if value in known:
             return value
-        found = [one for one in known if one.casefold() == value.casefold()]
+        found = [one for one in known if plain(one) == plain(value)]
         if len(found) == 1:
             return found[0]
     raise ValueError(f"{name}: expected one of {', '.join(known)}; found {value!r}.")

@@ -379,7 +379,11 @@ def color_bar(
     figure: Any, axes: Any, mappable: Any, label: str, ticks: Any, labels: Iterable[Any] | None = None, shrink: float = 1
 ) -> Any:
     """Adds a color bar at the right of axes, as vector paths. shrink: its share of their height."""
-    bar = figure.colorbar(mappable, ax=axes, aspect=25, pad=0.02, fraction=0.05 * shrink, shrink=shrink)
+    return dressed(figure.colorbar(mappable, ax=axes, aspect=25, pad=0.02, fraction=0.05 * shrink, shrink=shrink), label, ticks, labels)
+
+
+def dressed(bar: Any, label: str, ticks: Any, labels: Iterable[Any] | None = None) -> Any:
+    """A color bar with its label and ticks, as vector paths."""
     bar.set_label(label, labelpad=4)
     bar.set_ticks(ticks, labels=labels)
     bar.minorticks_off()

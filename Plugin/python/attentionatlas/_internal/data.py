@@ -17,6 +17,10 @@ def fetch(source: Any, port: int = 0) -> Any:
     return host.fetch(source, port)
 
 
+#: What a dataset says of itself in Python: the filter and the number of the output that it is.
+MADE_BY = "_attentionatlas_made_by"
+
+
 def copied(source: Any, port: int = 0) -> Any:
     """The output of a proxy, up to date, which stays when the proxy is deleted."""
     found = fetch(source, port)

@@ -7,7 +7,7 @@ from typing import Any
 
 from attentionatlas._internal import host
 
-from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.arguments import PathLike, plain
 from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.model import SmallModel
@@ -32,7 +32,7 @@ def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Mo
 def train(task: str, **options: Any) -> Model:
     """What attentionatlas.train does."""
     host.load()
-    small = task.casefold() == "tokenpairs"
+    small = plain(task) == "tokenpairs"
     chosen = options if small else {"task": task, **options}
     training = make_filter("AttentionOnlyTraining" if small else "TransformerTraining", {}, chosen)
     try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pathlib
+import types
 from typing import Any
+
+from vtkmodules.vtkCommonDataModel import vtkDataObject
 
 from attentionatlas._internal import data, host
 from attentionatlas._internal.arguments import PathLike
@@ -32,19 +35,24 @@ class Picture:
 
 
 def _scene(shown: Any) -> Scene:
-    """The scene of an output of a filter, or of a dataset, on VTK alone."""
+    """The scene of a dataset or, on VTK alone, of an output of a filter."""
     from attentionatlas._internal.looks import look_of
     from attentionatlas._internal.vtkhost import port_of
     from attentionatlas._internal.webscene import flat_scene, scene_in_space
 
-    port = port_of(shown)
-    if port is None:
-        raise ValueError(f"display: expected a scene, a source or a dataset, found {type(shown).__name__}.")
-    found = data.fetch(port.source, port.Port)
+    if isinstance(shown, vtkDataObject):
+        name, number = getattr(shown, data.MADE_BY, ("", 0))
+        found, source = shown, types.SimpleNamespace(name=name, GetXMLName=lambda: name)
+    else:
+        port = port_of(shown)
+        if port is None:
+            raise ValueError(f"display: expected a scene, a source or a dataset, found {type(shown).__name__}.")
+        source, number = port.source, port.Port
+        found = data.fetch(source, number)
     if not hasattr(found, "GetNumberOfPoints") or not found.GetNumberOfPoints():
         raise no_points(found.GetClassName() if found is not None else "")
     low, high = found.GetBounds()[4:]
-    looks = [(found, look_of(port.source, port.Port, found))]
+    looks = [(found, look_of(source, number, found))]
     return flat_scene(looks, "") if low == high else scene_in_space(looks, "")
 
 
@@ -52,7 +60,7 @@ def display(shown: Any, width: int, height: int) -> Picture:
     """What attentionatlas.display does."""
     check("width", width, 16, 16384, "pixels")
     check("height", height, 16, 16384, "pixels")
-    if host.is_paraview() and not isinstance(shown, Scene):
+    if host.is_paraview() and not isinstance(shown, (Scene, vtkDataObject)):
         from attentionatlas._internal import viewpictures
 
         return Picture(viewpictures.png(shown, width, height), width, height)

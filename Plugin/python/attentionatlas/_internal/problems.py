@@ -13,3 +13,7 @@ class Missing(Error):
 
 class WriteError(Error, OSError):
     """A file cannot be written; the message is the writer's own."""
+
+
+class NoDisplay(Error, OSError):
+    """Surfaces cannot be drawn here; the message says what is missing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import io
 import json
 import os
@@ -321,13 +322,16 @@ def _set(made: Any, name: str, option: str, value: Any) -> None:
 
 
 def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-    """A filter of the plugin with inputs and with options, such as exclude_first=True for the property ExcludeFirst.
-    Options of None keep the default.
+    """A filter of the plugin, whose name may be in lower case, with inputs and with options, such as exclude_first=True
+    for the property ExcludeFirst. Options of None keep the default.
 
     Raises Missing if the plugin has no such filter, TypeError for an unknown option, ValueError for a bad value.
     """
-    if name not in host.table():
-        raise Missing(f"the plugin has no {name}")
+    known = {one.casefold(): one for one in host.table()}
+    if name.casefold() not in known:
+        near = [known[one] for one in difflib.get_close_matches(name.casefold(), known, 3, 0.5)]
+        raise Missing(f"the plugin has no {name}" + (f"; similar names are {', '.join(near)}" if near else ""))
+    name = known[name.casefold()]
     made = getattr(filters, name)(registrationName=name, **inputs)
     try:
         for option, value in options.items():

@@ -564,7 +564,7 @@ class Recording(Tables):
         return sides
 
     def _line(self) -> str:
-        return f"{len(self.layer_numbers)} layers, {self.head_count} heads, {self.sequences} sequences"
+        return f"{len(self.layer_numbers)} layers, {self.head_count} heads, {self.sequences} sequence{'s' * (self.sequences != 1)}"
 
     def _summary(self) -> dict[str, str]:
         rows = {"Layers": listed(self.layer_numbers), "Heads": str(self.head_count), "Tokens": ", ".join(map(str, self.lengths))}

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import math
+import textwrap
 from typing import Any
 
 import numpy
 from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from attentionatlas._internal import style
-from attentionatlas._internal.charts import color_bar, ramp
+from attentionatlas._internal.charts import dressed, ramp
 from attentionatlas._internal.data import visible
 from attentionatlas._internal.letters import with_fonts
 from attentionatlas._internal.notebook import Figure, write
@@ -21,8 +25,12 @@ from attentionatlas._internal.webpage import Scene
 _DPI = 100
 #: A pixel in points.
 _PIXEL = 72 / _DPI
-#: The share of the picture that what is shown takes, and of the width that legends take.
-_FULL, _LEGENDS = 0.96, 0.2
+#: The share of its room that what is shown takes.
+_FULL = 0.96
+#: The letters of legends in points: for each pixel of the shorter side of a picture, the smallest and the largest.
+_LETTERS = 9 / 600, 6.5, 36
+#: The share of a side of the picture that a color bar takes, and the most that a column of categories takes.
+_BAR, _WIDEST = 0.7, 0.35
 #: Letters smaller than this, in pixels, are left out.
 _SMALLEST = 5
 #: The sides of labels: left of their point, right of it, above it to the right (2), below it, upright.
@@ -31,6 +39,12 @@ _LEFT, _RIGHT, _BELOW = 0, 1, 3
 
 def _unit(vector: Any) -> NDArray[Any]:
     return numpy.asarray(vector, float) / numpy.linalg.norm(vector)
+
+
+def _scale(scene: Scene, size: tuple[float, float]) -> float:
+    """Pixels for a length of 1, so that a scene fills a picture of this size."""
+    half = scene.camera.get("extent") or [scene.camera["parallelScale"]] * 2
+    return float(_FULL * min(side / 2 / one for side, one in zip(size, half)))
 
 
 class _Drawing:
@@ -42,8 +56,7 @@ class _Drawing:
         self.back = _unit(numpy.subtract(camera["position"], camera["focalPoint"]))
         self.right = _unit(numpy.cross(camera["viewUp"], self.back))
         self.up = numpy.cross(self.back, self.right)
-        half = camera.get("extent") or [camera["parallelScale"]] * 2
-        self.scale = _FULL * min(side / 2 / one for side, one in zip(size, half))
+        self.scale = _scale(scene, size)
         axes.set(xlim=(-size[0] / 2, size[0] / 2), ylim=(-size[1] / 2, size[1] / 2))
         axes.set_axis_off()
 
@@ -59,10 +72,13 @@ class _Drawing:
         columns, rows = part["dimensions"]
         (dx, dy), (x, y, z) = part["spacing"], part["origin"]
         ends = self.places([[x - dx / 2, y - dy / 2, z], [x + (columns - 0.5) * dx, y + (rows - 0.5) * dy, z]])
-        self.axes.imshow(
+        made = self.axes.imshow(
             part["colors"].reshape(rows, columns, -1), origin="lower", extent=(*ends[:, 0], *ends[:, 1]), aspect="auto",
             interpolation="none", alpha=part["opacity"], zorder=order,
         )
+        if not part["hasSquares"]:  # which ends at its outermost points
+            low, high = self.places([[x, y, z], [x + (columns - 1) * dx, y + (rows - 1) * dy, z]])[:, :2]
+            made.set_clip_path(Rectangle(low, *(high - low), transform=self.axes.transData))
 
     def _discs(self, part: dict[str, Any], order: int) -> None:
         diameters = 2 * self.scale * numpy.broadcast_to(part.get("radii", part["radius"]), (len(part["points"]), 1))[:, 0]
@@ -162,33 +178,110 @@ def _shades(part: dict[str, Any], drawn: list[Any]) -> NDArray[Any]:
     return numpy.asarray(light["ambient"] + light["diffuse"] * toward)
 
 
-def _explain(figure: Any, axes: Any, legends: list[Any]) -> None:
-    """Color bars, and the entries of categories."""
-    handles = []
-    for legend in legends:
-        if "ramp" in legend:
-            colors = LinearSegmentedColormap.from_list("shown", numpy.array(legend["ramp"]) / 255)
-            color_bar(figure, axes, ramp(colors, *legend["range"]), legend["title"], legend["range"])
-        else:
-            handles.append(Line2D([], [], linestyle="", label=legend["title"]))
-            handles += [
-                Line2D([], [], linestyle="", marker="s", color=numpy.array(color) / 255, label=name)
-                for name, color in legend["entries"]
-            ]
-    if handles:
-        figure.legend(handles=handles, loc="center right", bbox_to_anchor=(0.995, 0.5), borderaxespad=0)
+class _Legends:
+    """The legends of a scene at the right of it, or below it.
+
+    extent: the pixels that they take from the side of the picture, or from its height.
+    """
+
+    def __init__(self, figure: Any, legends: list[Any], is_below: bool) -> None:
+        self._figure, self._is_below = figure, is_below
+        self._size = figure.bbox.size
+        self._renderer = figure.canvas.get_renderer()
+        #: The height of a line, and the gap around a legend.
+        self._line, self._gap = self._measured("x").height * 2, self._measured("x").height
+        self._made = [self._bar(legend) if "ramp" in legend else self._list(legend) for legend in legends]
+        self._boxes = [made.get_tightbbox(self._renderer) for made in self._made]
+        self.extent = sum(box.size[int(is_below)] + self._gap for box in self._boxes) + self._gap
+
+    def remove(self) -> None:
+        for made in self._made:
+            made.remove()
+
+    def place(self) -> None:
+        """Puts one after the other, each in the middle of the side; the first is the nearest to the scene."""
+        across = int(self._is_below)
+        begin = self.extent if self._is_below else self._size[0] - self.extent
+        for made, box in zip(self._made, self._boxes):
+            corner = (self._size - box.size) / 2
+            corner[across] = begin - self._gap - box.size[1] if self._is_below else begin + self._gap
+            begin += (-1 if self._is_below else 1) * (self._gap + box.size[across])
+            moved = corner - box.min
+            if isinstance(made, Legend):
+                made.set_bbox_to_anchor((moved / self._size).tolist(), self._figure.transFigure)
+            else:
+                made.set_position(made.get_position().translated(*(moved / self._size)))
+
+    def _measured(self, text: str) -> Any:
+        shown = self._figure.text(0, 0, text)
+        box = shown.get_window_extent(self._renderer)
+        shown.remove()
+        return box
+
+    def _wrapped(self, text: str, most: float) -> str:
+        """A text in lines of at most so many pixels."""
+        width = self._measured(text).width
+        return text if width <= most else textwrap.fill(text, max(8, int(len(text) * most / width)))
+
+    def _bar(self, legend: dict[str, Any]) -> Any:
+        colors = LinearSegmentedColormap.from_list("shown", numpy.array(legend["ramp"]) / 255)
+        side = self._size[1 - self._is_below]
+        sides = numpy.array([self._line, _BAR * side])[:: -1 if self._is_below else 1] / self._size
+        axes = self._figure.add_axes((0, 0, *sides))
+        bar = self._figure.colorbar(
+            ramp(colors, *legend["range"]), cax=axes, orientation="horizontal" if self._is_below else "vertical"
+        )
+        dressed(bar, self._wrapped(legend["title"], side - 2 * self._gap), legend["range"])
+        return axes
+
+    def _list(self, legend: dict[str, Any]) -> Any:
+        """Categories in columns. What half of the picture has no room for is left out."""
+        names = [name for name, _ in legend["entries"]]
+        cell = max(self._measured(name).width for name in names) + 2.5 * self._line
+        width, height = self._size * (1, 0.5) if self._is_below else self._size * (0.5, 1)
+        title = self._wrapped(legend["title"], (1 if self._is_below else _WIDEST) * self._size[0] - 2 * self._gap)
+        rows = max(1, int((height - 2 * self._gap) / self._line) - 1 - title.count("\n"))
+        most = max(1, int((width - 2 * self._gap) / cell))
+        columns = min(most, len(names)) if self._is_below else min(most, math.ceil(len(names) / rows))
+        handles = [
+            Line2D([], [], linestyle="", marker="s", color=numpy.array(color) / 255, label=name) for name, color in legend["entries"]
+        ]
+        if len(handles) > rows * columns:
+            handles[rows * columns - 1 :] = [Line2D([], [], linestyle="", label="\u2026")]
+        made = self._figure.legend(
+            handles=handles, title=title, ncols=columns, loc="lower left", bbox_to_anchor=(0, 0), borderaxespad=0, borderpad=0,
+            labelspacing=0.35, handletextpad=0.3, handlelength=1, columnspacing=1, alignment="left",
+        )
+        return made
+
+
+def _explain(figure: Any, scene: Scene) -> tuple[float, float]:
+    """Draws the legends where they leave the scene more room; returns what they take of the width and of the height."""
+    if not scene.legends:
+        return 0, 0
+    size = figure.bbox.size
+    found = []
+    for is_below in (False, True):
+        legends = _Legends(figure, scene.legends, is_below)
+        taken = (0, legends.extent) if is_below else (legends.extent, 0)
+        found.append((_scale(scene, numpy.maximum(size - taken, 1)), taken, legends))
+    best = max(found, key=lambda one: one[0])
+    for one in found:
+        one[2].place() if one is best else one[2].remove()
+    return best[1]
 
 
 def png(scene: Scene, width: int, height: int) -> bytes:
     """The file of a picture of a scene. width, height: in pixels."""
     file = io.BytesIO()
-    with style.applied(9):
+    share, *bounds = _LETTERS
+    with style.applied(float(numpy.clip(share * min(width, height), *bounds))):
         figure = Figure((width / _DPI, height / _DPI), dpi=_DPI)
-        share = 1 - _LEGENDS if scene.legends else 1
-        axes = figure.add_axes((0, 0, share, 1))
-        drawing = _Drawing(scene, axes, (share * width, height))
+        right, below = _explain(figure, scene)
+        size = max(1, width - right), max(1, height - below)
+        axes = figure.add_axes((0, below / height, size[0] / width, size[1] / height))
+        drawing = _Drawing(scene, axes, size)
         for order, part in enumerate(scene.parts):
             drawing.draw(part, order)
-        _explain(figure, axes, scene.legends)
         write(figure, file, "png", _DPI)
     return file.getvalue()

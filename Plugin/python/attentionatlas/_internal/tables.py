@@ -112,7 +112,9 @@ class Tables(Proxies):
         name, port, options: as table, whose errors it raises. The dataset stays when this is closed.
         """
         with self.scope():
-            return data.copied(self.made(name, port, **options), port)
+            found = data.copied(self.made(name, port, **options), port)
+        setattr(found, data.MADE_BY, (name, port))  # which decides how display shows it
+        return found
 
     def _of(self, name: str, port: int, options: dict[str, Any]) -> Table:
         """The table of a method whose arguments are the options of a filter: table(name, port, ...)."""

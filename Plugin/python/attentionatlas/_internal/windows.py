@@ -7,6 +7,7 @@ import importlib
 import os
 
 from attentionatlas._internal import host
+from attentionatlas._internal.problems import NoDisplay
 
 #: From the middle to the eye.
 VIEWPOINT = (1.0, 0.75, 0.55)
@@ -49,7 +50,7 @@ def need_rendering() -> None:
     if has_display():
         return
     if not _finds_libraries():
-        raise OSError(
+        raise NoDisplay(
             f"DISPLAY: {host.version()} draws surfaces on an X display, or with libEGL or libOSMesa, and found none. Install "
             "Debian's packages libegl1 and libgl1-mesa-dri, or what your system calls them."
         )
@@ -58,7 +59,7 @@ def need_rendering() -> None:
     # Otherwise VTK tries X first, with a warning.
     os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
     if vtkRenderWindow().GetClassName() == "vtkXOpenGLRenderWindow":
-        raise OSError(
+        raise NoDisplay(
             f"DISPLAY: {host.version()} draws surfaces on an X display only, and found none. Run the command with a "
             f"virtual one: xvfb-run -a {'pvpython' if host.is_paraview() else 'python3'} ..."
         )

@@ -19,6 +19,7 @@ from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.beside import Begin, beside
 from attentionatlas._internal.charts import MILLIMETRE, Page
 from attentionatlas._internal.files import gathered, scratch
+from attentionatlas._internal.names import own
 from attentionatlas._internal.readers import Missing
 from attentionatlas.findings import torus
 from attentionatlas.findings.base import Finding, Result
@@ -26,6 +27,8 @@ from attentionatlas.findings.claims import FINDINGS, MODELS
 from attentionatlas.findings.page import write_numbers, write_page
 from attentionatlas.findings.study import Study
 from attentionatlas.output import save
+
+__dir__ = own(__name__)
 
 __all__ = ["FINDINGS", "MODELS", "models_folder", "render"]
 
