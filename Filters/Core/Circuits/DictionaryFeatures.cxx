@@ -336,7 +336,7 @@ void CheckDictionary(const Transformer& model, const SparseDictionary& dictionar
   const bool isOfAttention = dictionary.site != DictionarySite::StreamBefore &&
                              dictionary.site != DictionarySite::StreamAfter;
   ThrowIf<OptionError>(dictionary.layer >= config.layers, what, ": expected a layer from 0 to ",
-    config.layers - 1, " as in the model.");
+    config.layers - 1, " as in the model, found ", dictionary.layer, ".");
   ThrowIf<ModelError>(isOfAttention && !config.HasAttention(dictionary.layer), what,
     ": expected a layer with attention, found one without.");
   RefuseSwitches(config, what, { Switch::Encoder, Switch::LayerSides });

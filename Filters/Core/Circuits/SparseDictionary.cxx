@@ -160,7 +160,7 @@ void ReadHook(const Settings& settings, SparseDictionary& dictionary)
   settings.FailIf(
     site == nullptr || number.empty() || number.size() > 6 ||
       !std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; }),
-    "hook_name: expected blocks. and the number of a layer, then one of .",
+    "hook_name: expected blocks.L. with the number L of a layer, then one of ",
     NamesOf(DictionarySiteNames), "; found '", dictionary.hook.substr(0, 80), "'.");
   dictionary.site = site->value;
   dictionary.layer = std::stoll(number);
