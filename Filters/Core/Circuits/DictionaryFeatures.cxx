@@ -172,7 +172,7 @@ DoubleMatrix StreamBefore(const Recording& recording, const TransformerConfig& c
 Vector StreamDirection(
   const Transformer& model, const SparseDictionary& dictionary, std::int64_t feature)
 {
-  const Vector direction = dictionary.DirectionOf(feature);
+  Vector direction = dictionary.DirectionOf(feature);
   if (dictionary.site != DictionarySite::HeadValues)
   {
     return direction;
