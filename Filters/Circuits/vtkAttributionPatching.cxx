@@ -94,6 +94,7 @@ struct vtkAttributionPatching::Result
   std::vector<std::int64_t> againsts;
   std::string target;
   std::string against;
+  bool ofLoss = false;
   double prompt = 0;
   double source = 0;
   std::vector<double> exact;      ///< of each node but the logits; empty: not asked for
@@ -116,12 +117,15 @@ struct vtkAttributionPatching::Memory
 void vtkAttributionPatching::Result::AddFields(vtkDataObject* output, const char* format) const
 {
   vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, Names::Target, this->target);
-  AddField(fields, Names::Against, this->against);
-  ListArrays(this->targets, fields).Int(Names::TargetTokenId);
-  ListArrays(this->againsts, fields).Int(Names::AgainstTokenId);
-  AddField(fields, Names::PromptLogitDifference, this->prompt);
-  AddField(fields, Names::SourceLogitDifference, this->source);
+  if (!this->ofLoss)
+  {
+    AddField(fields, Names::Target, this->target);
+    AddField(fields, Names::Against, this->against);
+    ListArrays(this->targets, fields).Int(Names::TargetTokenId);
+    ListArrays(this->againsts, fields).Int(Names::AgainstTokenId);
+  }
+  AddField(fields, this->ofLoss ? Names::PromptLoss : Names::PromptLogitDifference, this->prompt);
+  AddField(fields, this->ofLoss ? Names::SourceLoss : Names::SourceLogitDifference, this->source);
   SetFormat(output, format);
 }
 
@@ -215,11 +219,13 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   options.target = FindToken(*open, this->Target, "Target");
   options.against = FindToken(*open, this->Against, "Against");
   options.position = this->Position;
+  options.loss = this->Measure == LOSS;
+  result.ofLoss = options.loss;
   options.steps = this->Steps;
   options.threads = ThreadLimit();
   atlas::CheckAttribution(model, prompt, source, options);
-  RequireMemory(atlas::AttributionMemory(
-                  model, atlas::SequenceLengths(model.GetConfig(), prompt), edges, options.threads),
+  RequireMemory(atlas::AttributionMemory(model, atlas::SequenceLengths(model.GetConfig(), prompt),
+                  edges, options.threads, options.loss),
     "the runs and their gradients", "give fewer or shorter prompts.");
   const std::size_t nodes = atlas::CircuitNodes(model.GetConfig()).size() - 1;
   const std::vector<std::int64_t> sizes =
@@ -244,7 +250,7 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   }
   result.found = patching.Attribute(edges, progress.Part(2., gradients, all));
   const TokenNames names(open);
-  for (std::size_t i = 0; i < prompt.tokens.size(); ++i)
+  for (std::size_t i = 0; i < prompt.tokens.size() && !options.loss; ++i)
   {
     const atlas::LogitPair& logits = patching.GetLogits(i);
     result.targets.push_back(logits.target);
@@ -318,8 +324,8 @@ void vtkAttributionPatching::Execute(Task& task)
     std::hash<std::string>()(this->Prompt + '\0' + this->PatchFrom + '\0' + this->Target + '\0' +
                              this->Against + '\0' + this->CircuitFile + '\0' + file);
   const Result& result = this->Kept->result.Get(task,
-    MakeKey(TimeOf(input), texts, this->PromptFormat, this->Position, this->Steps, this->Exact,
-      this->Circuit, this->Edges, this->ExactEdges),
+    MakeKey(TimeOf(input), texts, this->PromptFormat, this->Measure, this->Position, this->Steps,
+      this->Exact, this->Circuit, this->Edges, this->ExactEdges),
     [&] { return this->Compute(input, file, task); });
   auto* graph = task.Output<vtkPolyData>(0);
   auto* nodes = task.Output<vtkTable>(1);

@@ -12,10 +12,11 @@ class vtkMultiBlockDataSet;
 
 /// Which heads and MLPs make a model predict one token and not another, and through which edges,
 /// estimated by gradients. Input: a language model, a decoder. The measure is the logit of Target
-/// minus that of Against at a position. The effect of a node is how much the measure would change
-/// if the node wrote what it writes in the run of PatchFrom; that of an edge, if one input of a
-/// node read this from another node (attribution patching: Nanda 2023; Syed et al. 2023; with
-/// integrated gradients: Hanna et al. 2024). Formulas: Core's AttributionPatching.h.
+/// minus that of Against at a position, or the loss on the tokens of Prompt. The effect of a node
+/// is how much the measure would change if the node wrote what it writes in the run of PatchFrom;
+/// that of an edge, if one input of a node read this from another node (attribution patching: Nanda
+/// 2023; Syed et al. 2023; with integrated gradients: Hanna et al. 2024). Formulas: Core's
+/// AttributionPatching.h.
 ///
 /// Output port 0: a vtkPolyData, the graph: a point per node, a head at (head, layer, 0), an MLP to
 /// the right of the heads of its layer, and above them by 0.5 if it reads what they write, the
@@ -47,8 +48,9 @@ class vtkMultiBlockDataSet;
 /// et al. 2022; Core's CircuitCurves.h).
 ///
 /// Field data of all: Target, Against (string), Target TokenId, Against TokenId (int, of each
-/// pair), Prompt Logit Difference and Source Logit Difference (double). On several ranks the first
-/// one has all. A change of Top computes nothing again. Canceling leaves all empty.
+/// pair), Prompt Logit Difference and Source Logit Difference (double); of a loss instead Prompt
+/// Loss and Source Loss (double). On several ranks the first one has all. A change of Top computes
+/// nothing again. Canceling leaves all empty.
 class ATTENTIONATLASCIRCUITS_EXPORT vtkAttributionPatching : public vtkTaskAlgorithm
 {
 public:
@@ -60,6 +62,12 @@ public:
     LINES = 0,
     ONE_TEXT = 1,
     JSON_LINES = 2
+  };
+
+  enum MeasureType
+  {
+    LOGIT_DIFFERENCE = 0,
+    LOSS = 1
   };
 
   enum CircuitType
@@ -85,6 +93,12 @@ public:
   /// How both are written, as vtkActivationPatching has it. Default: LINES.
   vtkSetClampMacro(PromptFormat, int, LINES, JSON_LINES);
   vtkGetMacro(PromptFormat, int);
+
+  /// What is measured: the difference of two logits, or the LOSS, the mean cross-entropy in nats of
+  /// each token of Prompt after the first, given those before, in all runs. It takes neither
+  /// Target, Against nor Position. Default: LOGIT_DIFFERENCE.
+  vtkSetClampMacro(Measure, int, LOGIT_DIFFERENCE, LOSS);
+  vtkGetMacro(Measure, int);
 
   /// The token whose logit is measured, by text or id (Core's TokenFinder.h). Null or empty: the
   /// one that the run of Prompt predicts. Default: none.
@@ -153,6 +167,7 @@ private:
   std::string Against;
   std::string CircuitFile;
   int PromptFormat = LINES;
+  int Measure = LOGIT_DIFFERENCE;
   int Position = -1;
   int Steps = 10;
   bool Exact = false;

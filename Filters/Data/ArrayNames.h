@@ -281,6 +281,8 @@ inline constexpr const char* Against = "Against"; ///< also of LogitAttribution
 inline constexpr const char* TargetTokenId = "Target TokenId";
 inline constexpr const char* PromptLogitDifference = "Prompt Logit Difference";
 inline constexpr const char* SourceLogitDifference = "Source Logit Difference";
+inline constexpr const char* PromptLoss = "Prompt Loss"; ///< of AttributionPatching
+inline constexpr const char* SourceLoss = "Source Loss";
 
 // AttributionPatching and CircuitReader, in addition, with From and To: columns, arrays of points
 // and lines, and field data
@@ -336,6 +338,19 @@ inline constexpr const char* KeyHead = "Key Head";
 inline constexpr const char* Sum = "Sum";   ///< field data: of the contributions
 inline constexpr const char* Miss = "Miss"; ///< field data: Sum minus what it is of
 inline constexpr const char* AgainstTokenId = "Against TokenId"; ///< field data
+
+// DictionaryFeatures, in addition to Component, Contribution, Share and Text: columns and arrays of
+// the image
+inline constexpr const char* Feature = "Feature"; ///< also field data
+inline constexpr const char* Activation = "Activation";
+inline constexpr const char* ReconstructionError = "Reconstruction Error";
+inline constexpr const char* QueryReading = "Query Reading";
+inline constexpr const char* KeyReading = "Key Reading";
+inline constexpr const char* ValueReading = "Value Reading";
+inline constexpr const char* HookName = "Hook Name";                       ///< field data
+inline constexpr const char* Features = "Features";                        ///< field data
+inline constexpr const char* ActiveFeatures = "Active Features";           ///< field data
+inline constexpr const char* UnexplainedVariance = "Unexplained Variance"; ///< field data
 
 // LogitLens, in addition: columns, and arrays of the image
 inline constexpr const char* NextRank = "Next Rank";

@@ -110,6 +110,13 @@ inline constexpr const char* LogitAttributionImage = "attention-atlas.logit-attr
 inline constexpr const char* LogitLens = "attention-atlas.logit-lens.image";
 inline constexpr const char* LogitLensTokens = "attention-atlas.logit-lens.tokens";
 inline constexpr const char* LogitLensLabels = "attention-atlas.logit-lens.labels";
+inline constexpr const char* DictionaryFeatures = "attention-atlas.dictionary-features.activations";
+inline constexpr const char* DictionaryFeaturesImage = "attention-atlas.dictionary-features.image";
+inline constexpr const char* DictionaryFeaturesHeads = "attention-atlas.dictionary-features.heads";
+inline constexpr const char* DictionaryFeaturesLogits =
+  "attention-atlas.dictionary-features.logits";
+inline constexpr const char* DictionaryFeaturesContexts =
+  "attention-atlas.dictionary-features.contexts";
 inline constexpr const char* ScoreAttribution = "attention-atlas.score-attribution.image";
 inline constexpr const char* ScoreAttributionPairs = "attention-atlas.score-attribution.pairs";
 inline constexpr const char* BigramTable = "attention-atlas.bigram-table";

@@ -26,10 +26,11 @@ struct Command
   int (*run)(const std::vector<std::string>&); ///< nullptr: a command of the Python package
 };
 
-constexpr std::array<Command, 10> Commands = { {
+constexpr std::array<Command, 11> Commands = { {
   { "view", "ParaView with the plugin, and linked views of a model or a recording", View },
   { "figures", "figures of a model or a recording, as PNG, PDF or SVG", nullptr },
   { "web", "a page for a browser, with scenes to turn and search", nullptr },
+  { "attribution", "the circuit of a prediction, with tables, figures and a page", nullptr },
   { "article", "attention on a torus, as an article whose pictures are alive", nullptr },
   { "scene", "linked views as a state of ParaView", nullptr },
   { "record", "run a transformer on prompts or pictures, and record its heads", Record },
@@ -45,7 +46,7 @@ void PrintHelp(std::ostream& stream)
             "Usage:\n  attention-atlas COMMAND [OPTION...] [FILE...]\n\nCommands:\n";
   for (const Command& command : Commands)
   {
-    stream << "  " << std::left << std::setw(10) << command.name << command.summary << "\n";
+    stream << "  " << std::left << std::setw(12) << command.name << command.summary << "\n";
   }
   stream
     << "\nOptions:\n"

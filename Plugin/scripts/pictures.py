@@ -10,8 +10,10 @@ need chromium, and `training` Documentation/training.gif. These files are commit
 """
 
 import functools
+import json
 import os
 import pathlib
+import struct
 import sys
 import tempfile
 
@@ -171,6 +173,29 @@ def explained(name, prompts=TEXT, **properties):
     """A filter of a recording and its model."""
     reader, recording = recorded(prompts)
     return getattr(s, name)(Input=recording, Model=reader, **properties)
+
+
+def dictionary_features():
+    """The tokens' embeddings as features of what the first layer reads."""
+    data = (DATA / "models" / "language-2" / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    embedding = json.loads(data[8 : 8 + length])["embed.W_E"]
+    begin, end = (8 + length + offset for offset in embedding["data_offsets"])
+    vectors = numpy.frombuffer(data[begin:end], "<f2").reshape(embedding["shape"]).astype("<f4")
+    vectors = vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
+    tensors = {"W_enc": vectors.T.copy(), "W_dec": vectors, "b_enc": numpy.zeros(len(vectors), "<f4"), "b_dec": 0 * vectors[0]}
+    header, body = {}, b""
+    for name, values in tensors.items():
+        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": [len(body), len(body) + values.nbytes]}
+        body += values.tobytes()
+    with tempfile.TemporaryDirectory() as folder:
+        text = json.dumps(header).encode()
+        file = pathlib.Path(folder, "sae_weights.safetensors")
+        file.write_bytes(struct.pack("<Q", len(text)) + text + body)
+        settings = {"architecture": "topk", "k": 3, "hook_name": "blocks.0.hook_resid_pre"}
+        pathlib.Path(folder, "cfg.json").write_text(json.dumps(settings), encoding="utf-8")
+        prompt = "And the king of Egypt spake unto Moses, and the king"
+        show("DictionaryFeatures", *ports(explained("DictionaryFeatures", prompt, DictionaryFile=str(file)), 1))
 
 
 #: Some sentences of the kind that the language model was trained on.
@@ -598,6 +623,7 @@ PICTURES = {
         "HeadCircuit", *ports(s.HeadCircuit(Input=transformer(), Layer=LAYER, Head=HEAD, Tokens=WORDS), 1)
     ),
     "SkipTrigrams": skip_trigrams,
+    "DictionaryFeatures": dictionary_features,
     "LogitAttribution": lambda: show("LogitAttribution", *ports(explained("LogitAttribution"), 1)),
     "LogitLens": lambda: show(
         "LogitLens", *ports(explained("LogitLens", "And king of Egypt, king of"), 0, 2)

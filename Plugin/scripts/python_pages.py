@@ -48,6 +48,7 @@ PARTS = [
     ("Pages for a browser: atlas.web", "web.py", None),
     ("", "_internal/tiles.py", ["MapSize"]),
     ("The live article: atlas.article", "article.py", ["write"]),
+    ("The circuit of a prediction: atlas.attribution", "attribution.py", ["render"]),
     ("Linked views: atlas.scene", "scene.py", ["save", "build"]),
     ("Meshes of PyVista: atlas.pyvista", "pyvista.py", ["read", "MeshAttention"]),
     ("All figures: atlas.tour", "tour.py", ["render", "render_all"]),

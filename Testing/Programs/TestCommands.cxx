@@ -15,8 +15,8 @@ TEST(Commands, HelpListsThem)
     const ProgramResult result = RunProgram(help);
     EXPECT_EQ(result.code, 0) << help;
     EXPECT_THAT(result.errors, IsEmpty()) << help;
-    for (const char* command :
-      { "view", "figures", "web", "scene", "record", "corpus", "learn", "map", "findings" })
+    for (const char* command : { "view", "figures", "web", "attribution", "scene", "record",
+           "corpus", "learn", "map", "findings" })
     {
       EXPECT_THAT(result.output, HasSubstr(std::string("\n  ") + command + " ")) << help;
     }

@@ -1,12 +1,14 @@
 """Figures of circuits: their numbers are those of the oracle."""
 
+import csv
 import unittest.mock
 
 import atlastest
+import attentionatlas as atlas
 import figuretest
 import numpy
 from atlastest import simple
-from attentionatlas import circuits, output
+from attentionatlas import attribution, circuits, output
 from figuretest import OracleFigures
 from matplotlib.collections import LineCollection
 
@@ -51,7 +53,55 @@ class CircuitFigures(OracleFigures):
             named = circuits.render_named(CONFIG, atlastest.OUTPUT / "less", None, reasons)
         weights = ("composition", "copying", "spectra", "qk", "ov", "skip-trigrams", "bigrams")
         self.assertEqual(list(named), [f"circuits-{name}" for name in weights])
-        self.assertEqual(len(reasons), 3)
+        self.assertEqual(len(reasons), 3)  # figures of a text, of two texts, and of a later layer
+
+    def test_attribution(self):
+        """A line for each of the strongest edges, as wide as its effect; and the circuit of a file."""
+        pair = {"prompt": "5 7 9 11", "patch_from": "5 8 9 11"}
+        with atlas.open(CONFIG) as model:
+            edges = model.attribution(*pair.values(), edges=True, target="#5", against="#9")
+            figure = circuits.attribution(model, **pair, target="#5", against="#9", top=6, dpi=60)
+            (lines,) = (c for c in figure.axes[0].collections if isinstance(c, LineCollection))
+            effects = abs(numpy.asarray(edges["Effect"])[:6])
+            self.assert_close(lines.get_linewidths()[::-1], 0.4 + 2.1 * effects / effects.max())
+            ends = {"embed": -1, "logits": 2}
+            for segment, start, end in zip(lines.get_segments()[::-1], edges["From"], edges["To"]):
+                for (_, y), name in zip(segment, (start, end)):
+                    layer = ends.get(name, int(name.split()[-1].split(".")[0]) if " " in name else None)
+                    self.assertEqual(y, layer + 0.5 * name.startswith("mlp"))
+            self.assertIn("5 minus 9", figure.axes[0].get_title(loc="left"))
+            found = model.find_circuit(*pair.values(), top=4)
+            shown = circuits.attribution(model, **pair, file=found, dpi=60).axes[0].collections[0]
+            self.assertEqual(len(shown.get_segments()), 4)
+            loss = circuits.attribution(model, **pair, measure="Loss", top=3, dpi=60)
+            self.assertIn("the loss", loss.axes[0].get_title(loc="left"))
+            curves = model.circuit_faithfulness(*pair.values(), "Edges", target="#5", against="#9")
+            figure = circuits.faithfulness(model, **pair, target="#5", against="#9", dpi=60)
+            drawn = {line.get_label(): line for line in figure.axes[0].lines}
+            for label, column in (("the circuit alone", "Faithfulness"), ("incompleteness", "Incompleteness")):
+                numpy.testing.assert_array_equal(drawn[label].get_xydata().T, [curves["Size"], curves[column]])
+            self.assert_raise((lambda: circuits.attribution(model, prompt="5 7"), "patch_from: expected a text of as many tokens"))
+
+    def test_command_of_attribution(self):
+        folder = atlastest.OUTPUT / "attribution"
+        texts = ["--clean", "5 7 9 11", "5 7 9 12", "--corrupted", "5 8 9 11", "5 8 9 12"]
+        output = ["-o", str(folder), "--format", "svg", "--target", "#5", "--against", "#9", "--top", "5"]
+        with unittest.mock.patch("builtins.print") as printed:
+            attribution.main([str(CONFIG), *texts, *output])
+        names = [call.args[0].name for call in printed.call_args_list]
+        ends = (".circuit", "-nodes.csv", "-edges.csv", "-curves.csv", "-graph.svg", "-curves.svg", ".html")
+        self.assertEqual(names, [f"gpt2{end}" for end in ends])
+        with atlas.open(CONFIG) as model:
+            pairs = (["5 7 9 11", "5 7 9 12"], ["5 8 9 11", "5 8 9 12"])
+            edges = model.attribution(*pairs, edges=True, target="#5", against="#9")
+            with open(folder / "gpt2-edges.csv", encoding="utf-8", newline="") as file:
+                rows = list(csv.DictReader(file))
+            self.assertEqual([float(row["Effect"]) for row in rows], list(edges["Effect"]))
+            self.assertEqual([row["From"] for row in rows], list(edges["From"]))
+            circuit = atlas.Circuit(folder / "gpt2.circuit")
+            self.assertEqual(list(circuit.edges["Effect"]), list(edges["Effect"])[:5])
+        self.assertIn("Attribution of edges", (folder / "gpt2.html").read_text(encoding="utf-8"))
+        self.assert_raise((lambda: attribution.main([str(CONFIG), "--clean", "5", "--corrupted", "5 7"]), "as many tokens"), kind=SystemExit)
 
     def test_composition(self):
         corrected = expected("spectra", "composition.q.corrected")[0, :, 1, :]

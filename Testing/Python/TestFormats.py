@@ -111,6 +111,10 @@ class Formats(AtlasTest):
             (simple.ScoreBreakdown(**both), "score-breakdown", "scores", "keys"),
             (simple.HeadUpdates(**both), "head-updates", "updates", "histograms", "positions", "layers"),
             (simple.LogitAttribution(**both), "logit-attribution", "terms", "image"),
+            (
+                simple.DictionaryFeatures(**both, DictionaryFile=atlastest.write_dictionary("blocks.1.attn.hook_z", 32)), "dictionary-features",
+                "activations", "image", "heads", "logits", "contexts",
+            ),
             (simple.LogitLens(**both), "logit-lens", "image", "tokens", "labels"),
             (simple.ScoreAttribution(**both), "score-attribution", "image", "pairs"),
             (simple.ExpertRouting(Input=routed), "expert-routing", "image", "loads", "tokens", "labels"),
@@ -165,7 +169,7 @@ class Formats(AtlasTest):
         wanted = {
             "attention-only": "AttentionTorus HeadAccuracy AttentionOnlyModelWriter",
             "recording": "AttentionMap AttentionMatrix HeadScores HeadEmbedding AttentionFocus AttentionTokens ScoreBreakdown "
-            "HeadUpdates LogitAttribution LogitLens ScoreAttribution QueryKeyContrast ContactMap RecordingWriter",
+            "HeadUpdates LogitAttribution DictionaryFeatures LogitLens ScoreAttribution QueryKeyContrast ContactMap RecordingWriter",
             "transformer": "TransformerRecorder BigramTable HeadCircuit SkipTrigrams HeadComposition HeadSpectra "
             "VirtualWeights ActivationPatching AttributionPatching MutationScan CorpusStatistics",
             "corpus": "HeadScatter TopContexts HeadHistogram HeadTokenTable ScoreParts CorpusWriter",

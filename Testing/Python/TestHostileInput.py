@@ -125,7 +125,7 @@ class HostileInput(AtlasTest):
             self.check_named([(name, str(told), told, message) for name, told, message in rows], Input=given)
 
     def test_filters_of_bad_files_report_nothing(self):
-        path = str(atlastest.OUTPUT / "none.safetensors")
+        path = str(atlastest.OUTPUT / "nothing" / "none.safetensors")
         source = atlastest.torus(simple.AttentionOnlyModelReader(FileNames=[path]))
         source.UpdatePipeline()
         view = atlastest.chart_view()
@@ -422,6 +422,34 @@ class HostileInput(AtlasTest):
         for lengths, message in (([9], "expected a source of 0 to 6 tokens, found 9"), ([2], "found 2 of 6"), ([], "found 0")):
             changed = {**tensors, "cross.source_lengths": numpy.array(lengths, "int64")}
             self.check("recording", f"sources of {lengths} tokens", read_written(changed, metadata), message)
+
+    def test_dictionaries(self):
+        model = self.reader("gpt2")
+        run = self.record(model, "5 7 9 11", "QueriesAndKeys", "Values", "HeadOutputs", "Residual")
+        bare = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=["QueriesAndKeys"])
+        hook, settings = "blocks.1.attn.hook_z", {"Input": run, "Model": model}
+
+        def dictionary(name, *of, **changed):
+            return {"DictionaryFile": atlastest.write_dictionary(*(of or (hook, 32)), folder=name, **changed)}
+
+        wide = numpy.full((24, 31), 1, "float32")
+        self.check_named([("DictionaryFeatures", name, settings | changed, message) for name, changed, message in (
+            ("no model", dictionary("plain") | {"Model": None}, "found none"),
+            ("no values", dictionary("plain") | {"Input": bare}, "record Values"),
+            ("no file", {"DictionaryFile": str(atlastest.OUTPUT / "nothing" / "none.safetensors")}, "none.safetensors"),
+            ("a model's file", {"DictionaryFile": str(atlastest.TRAINED)}, "cfg.json"),
+            ("a transcoder", dictionary("kind", architecture="transcoder"), "unknown architecture 'transcoder'"),
+            ("an unknown place", dictionary("place", "blocks.0.hook_mlp_out", 32), "found 'blocks.0.hook_mlp_out'"),
+            ("layer 2", dictionary("layer", "blocks.2.hook_resid_pre", 32), "expected a layer from 0 to 1"),
+            ("33 inputs", dictionary("inputs", hook, 33), "expected 32 inputs as in the model, found 33"),
+            ("a factor that is missing", dictionary("factor", normalize_activations="expected_average_only_in"), "expected_average"),
+            ("a decoder of another shape", dictionary("shape", tensors={"W_dec": wide}), "W_dec: expected floating-point numbers of shape"),
+            ("a bias that is nan", dictionary("nan", tensors={"b_dec": numpy.full(32, numpy.nan, "float32")}), "found NaN"),
+            ("an unknown tensor", dictionary("more", tensors={"W_skip": wide}), "found W_skip"),
+            ("Feature 24", dictionary("plain") | {"Feature": 24}, "found 24"),
+            ("Top 0", dictionary("plain") | {"Top": 0}, "found 0"),
+            ("Sequence 1", dictionary("plain") | {"Sequence": 1}, "found 1"),
+        )])
 
     def test_attribution(self):
         record = ("QueriesAndKeys", "HeadOutputs", "Residual")

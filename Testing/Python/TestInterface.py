@@ -38,6 +38,7 @@ TABLES = {
     "attention_tokens": "AttentionTokens",
     "embedding": "HeadEmbedding",
     "logit_attribution": "LogitAttribution",
+    "features": "DictionaryFeatures",
     "logit_lens": "LogitLens",
     "score_attribution": "ScoreAttribution",
     "contacts": "ContactMap",
@@ -52,7 +53,9 @@ TABLES = {
     "accuracy": "HeadAccuracy",
 }
 #: What methods choose otherwise, since a table has no grid and lists are of one sequence; and which of two tables.
-OTHERWISE = {("embedding", "arrangement"), ("contacts", "show"), ("attribution", "edges"), ("find_circuit", "of")}
+OTHERWISE = {
+    ("embedding", "arrangement"), ("contacts", "show"), ("features", "show"), ("attribution", "edges"), ("find_circuit", "of"),
+}
 
 
 def analysis(kind, name):

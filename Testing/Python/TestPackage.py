@@ -27,7 +27,7 @@ PYTHON_FOLDER = "lib/python3/dist-packages"
 #: Before 6.0, ParaView draws on a display only.
 NEEDS_DISPLAY = "paraview-5" in PLUGIN_FOLDER.as_posix()
 PROGRAM = "attention-atlas"
-COMMANDS = ("view", "figures", "web", "article", "scene", "record", "corpus", "learn", "map", "findings")
+COMMANDS = ("view", "figures", "web", "attribution", "article", "scene", "record", "corpus", "learn", "map", "findings")
 PAGES = (PROGRAM, *(f"{PROGRAM}-{command}" for command in COMMANDS))
 COMPLETION = f"share/bash-completion/completions/{PROGRAM}"
 #: Those of the Debian package. The component development is for a build of ParaView itself.

@@ -39,7 +39,7 @@ class TestSecondInputs(atlastest.AtlasTest):
     def test_every_needed_input_is_chosen(self):
         """A filter with two inputs that are not optional would ask for the second one, which may then be left empty."""
         helped = second_inputs()
-        self.assertEqual(len(helped), 9)
+        self.assertEqual(len(helped), 10)
         for name, proxy in filters().items():
             needed = [found.get("name") for found in proxy.findall("InputProperty") if found.find("Hints/Optional") is None]
             self.assertLessEqual(len(needed), 1, name)
@@ -76,7 +76,7 @@ class TestSecondInputs(atlastest.AtlasTest):
         first = reader("language-2")
         recording = recorder(first)
         other = reader("induction")
-        for name in ("ScoreBreakdown", "AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution"):
+        for name in ("ScoreBreakdown", "AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution", "DictionaryFeatures"):
             made = getattr(simple, name)(Input=recording)
             self.assertEqual(made.Model.SMProxy, first.SMProxy, name)
         chosen = simple.LogitLens(Input=recording, Model=other)

@@ -74,6 +74,20 @@ def write_safetensors(path, tensors, metadata):
     pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
+def write_dictionary(hook, inputs, features=24, folder="dictionary", tensors=None, **settings):
+    """Writes random numbers, or those of tensors, as a sparse dictionary of SAELens; returns the path of its weights."""
+    random = numpy.random.default_rng(5)
+    shapes = {"W_enc": (inputs, features), "b_enc": features, "W_dec": (features, inputs), "b_dec": inputs}
+    made = {name: random.normal(0, 0.5, shape).astype("float32") for name, shape in shapes.items()}
+    made = {name: values for name, values in {**made, **(tensors or {})}.items() if values is not None}
+    place = OUTPUT / folder
+    place.mkdir(exist_ok=True)
+    config = {"architecture": "standard", "d_in": inputs, "d_sae": features, "metadata": {"hook_name": hook}, **settings}
+    (place / "cfg.json").write_text(json.dumps(config), encoding="utf-8")
+    write_safetensors(place / "sae_weights.safetensors", made, {})
+    return str(place / "sae_weights.safetensors")
+
+
 def checkpoints(folder):
     """Two files of the same model in training: at steps 100 and 250."""
     paths = []

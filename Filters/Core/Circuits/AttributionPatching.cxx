@@ -102,6 +102,7 @@ struct PatchedPair
   TracedRun CleanRun;
   TracedRun CorruptedRun;
   LogitPair Logits;
+  std::vector<std::int64_t> Tokens; ///< of the clean prompt, for a loss
   double Clean = 0;
   double Corrupted = 0;
 
@@ -128,20 +129,35 @@ struct PatchedPair
             this->CorruptedEmbedding, {}, this->Options.progress.Part(0.5, 1));
         }))
   {
+    if (this->Options.loss)
+    {
+      this->Tokens = clean.tokens.front();
+    }
     const std::int64_t position =
       this->Options.position < 0 ? this->Length - 1 : this->Options.position;
     this->Logits = { this->Options.target.value_or(0), this->Options.against.value_or(0) };
-    if (!this->Options.target || !this->Options.against)
+    if (!this->Options.loss && (!this->Options.target || !this->Options.against))
     {
       this->Logits = ChooseTokens(this->Options.target, this->Options.against,
         this->Gradient.Logits(this->CorruptedRun, position),
         this->Gradient.Logits(this->CleanRun, position), ("PatchFrom" + this->Place).c_str());
     }
     this->Logits.position = position;
-    this->Clean = InRun("Prompt" + this->Place,
-      [&] { return this->Gradient.Difference(this->CleanRun, this->Logits); });
-    this->Corrupted = InRun("PatchFrom" + this->Place,
-      [&] { return this->Gradient.Difference(this->CorruptedRun, this->Logits); });
+    this->Clean = InRun("Prompt" + this->Place, [&] { return this->Measure(this->CleanRun); });
+    this->Corrupted =
+      InRun("PatchFrom" + this->Place, [&] { return this->Measure(this->CorruptedRun); });
+  }
+
+  double Measure(const TracedRun& run) const
+  {
+    return this->Options.loss ? this->Gradient.Loss(run, this->Tokens)
+                              : this->Gradient.Difference(run, this->Logits);
+  }
+
+  RunGradients Differentiate(const TracedRun& run, const Progress& progress) const
+  {
+    return this->Options.loss ? this->Gradient.DifferentiateLoss(run, this->Tokens, progress)
+                              : this->Gradient.Differentiate(run, this->Logits, false, progress);
   }
 
   /// What a node's output in the corrupted run has beyond that in the clean one, of a run with the
@@ -305,8 +321,7 @@ struct PatchedPair
           });
       }
       const TracedRun& run = k < steps ? between : this->CleanRun;
-      const RunGradients gradients =
-        this->Gradient.Differentiate(run, this->Logits, false, progress.Part(ran, differentiated));
+      const RunGradients gradients = this->Differentiate(run, progress.Part(ran, differentiated));
       for (std::int64_t i = 0; i + 1 < found.effects.rows(); ++i)
       {
         found.effects.row(i) +=
@@ -347,17 +362,14 @@ struct PatchedPair
       }
     }
     const bool isCorrupted = !nodes.empty() && nodes[0];
-    return this->Gradient.Difference(
-      this->Gradient.Run(
-        isCorrupted ? this->CorruptedEmbedding : this->CleanEmbedding, patched, progress),
-      this->Logits);
+    return this->Measure(this->Gradient.Run(
+      isCorrupted ? this->CorruptedEmbedding : this->CleanEmbedding, patched, progress));
   }
 
   /// The measure at the end of this residual stream.
   double End(const DoubleMatrix& residual) const
   {
-    return this->Gradient.Difference(
-      this->Gradient.RunFrom(this->Config.layers, residual), this->Logits);
+    return this->Measure(this->Gradient.RunFrom(this->Config.layers, residual));
   }
 
   double WithPatchedEdge(const CircuitEdge& edge, const Progress& progress) const
@@ -400,8 +412,8 @@ struct PatchedPair
       }
     }
     progress(1, 2);
-    const double end = this->Gradient.Difference(
-      this->Gradient.RunFrom(l + 1, next, {}, progress.Part(0.5, 1)), this->Logits);
+    const double end =
+      this->Measure(this->Gradient.RunFrom(l + 1, next, {}, progress.Part(0.5, 1)));
     progress(1, 1);
     return end;
   }
@@ -637,11 +649,30 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   ThrowIf<OptionError>(options.position < -1 || options.position >= shortest,
     "Position: expected -1 or one of ", lengths.size() > 1 ? "all prompts" : "the prompt",
     ", 0 to ", shortest - 1, ", found ", options.position, ".");
+  if (options.loss)
+  {
+    ThrowIf<OptionError>(options.target || options.against || options.position != -1,
+      "Measure: expected, for the loss at all positions, neither Target, Against nor Position, ",
+      "found ",
+      (options.position != -1 ? "Position"
+        : options.target      ? "Target"
+                              : "Against"),
+      ".");
+    ThrowIf<OptionError>(
+      shortest < 2, "Prompt: expected, for a loss, at least 2 tokens, found ", shortest, ".");
+    for (const std::vector<std::int64_t>& tokens : clean.tokens)
+    {
+      const std::int64_t largest = *std::max_element(tokens.begin(), tokens.end());
+      ThrowIf<OptionError>(largest >= model.GetWeights().unembedding.outputs,
+        "Prompt: expected, for a loss, tokens that have logits, found ", largest, ".");
+    }
+    return;
+  }
   RequireTokens(config, options.target, options.against);
 }
 
-double AttributionMemory(
-  const Transformer& model, const std::vector<std::int64_t>& lengths, bool edges, int threads)
+double AttributionMemory(const Transformer& model, const std::vector<std::int64_t>& lengths,
+  bool edges, int threads, bool loss)
 {
   const TransformerConfig& config = model.GetConfig();
   const std::int64_t length = *std::max_element(lengths.begin(), lengths.end());
@@ -651,7 +682,7 @@ double AttributionMemory(
   const double row =
     static_cast<double>(length) * static_cast<double>(config.modelDimension) * sizeof(double);
   constexpr double edge = 350; // bytes, with what circuits and a table of edges take
-  double runs = GradientMemory(model, length, threads); // of a step
+  double runs = GradientMemory(model, length, threads, loss); // of a step
   for (const std::int64_t one : lengths)
   {
     runs += 2 * TracedMemory(model, one);

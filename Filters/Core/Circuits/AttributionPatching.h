@@ -23,13 +23,15 @@ struct AttributionOptions
   std::optional<std::int64_t> target;
   std::optional<std::int64_t> against;
   std::int64_t position = -1;
+  bool loss = false; ///< the measure is the mean cross-entropy of the clean prompt's tokens, by
+                     ///< those before, in place of these logits
   std::int64_t steps = 1; ///< gradients that are averaged, at least 1
   int threads = 0;        ///< as for ThreadCount; results do not depend on it
   Progress progress;      ///< of the two runs
 };
 
-/// What a difference of logits would change by, to first order, if parts of a run were those of
-/// another run.
+/// What a difference of logits, or a loss, would change by, to first order, if parts of a run were
+/// those of another run.
 struct Attribution
 {
   std::vector<CircuitNode> nodes;
@@ -42,8 +44,9 @@ struct Attribution
 
 /// Patches a run of a clean prompt by parts of the run of a corrupted one of as many tokens, and
 /// estimates what each part does by gradients: attribution patching (Nanda 2023; Syed, Rager and
-/// Conmy 2023: edge attribution patching). The measure m is a difference of two logits. With a the
-/// output of a node,
+/// Conmy 2023: edge attribution patching). The measure m is a difference of two logits or, with
+/// options.loss, GradientRun::Loss of the clean prompt's tokens, in all runs. With a the output of
+/// a node,
 ///
 ///     effect of a node = sum over positions of (a corrupted - a clean) . dm/da
 ///     effect of an edge = sum over positions of (a corrupted - a clean) . dm/dr
@@ -74,7 +77,7 @@ public:
 
   const std::vector<CircuitNode>& GetNodes() const;
 
-  /// The tokens and the position of a pair, as given or chosen.
+  /// The tokens and the position of a pair, as given or chosen; of no meaning for a loss.
   const LogitPair& GetLogits(std::size_t pair = 0) const;
   double Clean() const;
   double Corrupted() const;
@@ -105,7 +108,8 @@ private:
 };
 
 /// Throws OptionError unless both inputs have equally many sequences, at least one, of equally many
-/// tokens each, steps are at least 1, and the position and the tokens exist.
+/// tokens each, steps are at least 1, and the position and the tokens exist; for a loss, that none
+/// is given, and there are at least 2 tokens.
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   const TransformerInput& corrupted, const AttributionOptions& options);
 
@@ -115,7 +119,7 @@ void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what 
 
 /// An upper bound, in bytes, on the memory of AttributionPatching and of the tables of its results,
 /// for pairs of prompts of these lengths, at least one.
-double AttributionMemory(
-  const Transformer& model, const std::vector<std::int64_t>& lengths, bool edges, int threads = 0);
+double AttributionMemory(const Transformer& model, const std::vector<std::int64_t>& lengths,
+  bool edges, int threads = 0, bool loss = false);
 
 }

@@ -157,7 +157,8 @@ std::string ColoredArray::Title() const
     { "sequence", "Residue (place in its chain)" }, { "Prediction", "Probability of contact" },
     { "Contact Evidence", "Evidence of contact" },
     { "Mutation Effect", "Effect of mutation (nats)" },
-    { "Mean Effect", "Mean effect of mutations (nats)" } };
+    { "Mean Effect", "Mean effect of mutations (nats)" },
+    { "Activation", "Activation of the feature" } };
   if (!this->title.empty())
   {
     return this->title;
@@ -211,7 +212,7 @@ bool ColoredArray::IsShare() const
 
 bool ColoredArray::IsFitted() const
 {
-  return IsAmong({ "Scores", "Content", "Bias", "Contact Evidence" }, this->array) ||
+  return IsAmong({ "Scores", "Content", "Bias", "Contact Evidence", "Activation" }, this->array) ||
          this->IsShare();
 }
 

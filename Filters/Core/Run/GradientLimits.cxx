@@ -54,7 +54,7 @@ double TracedMemory(const Transformer& model, std::int64_t length)
          sizeof(double);
 }
 
-double GradientMemory(const Transformer& model, std::int64_t length, int threads)
+double GradientMemory(const Transformer& model, std::int64_t length, int threads, bool loss)
 {
   const TransformerConfig& config = model.GetConfig();
   const auto tokens = static_cast<double>(length);
@@ -65,8 +65,9 @@ double GradientMemory(const Transformer& model, std::int64_t length, int threads
   const double widest = std::max({ heads, static_cast<double>(config.mlpDimension), d });
   constexpr double block = 1 << 16; // weights that are widened at a time
   const double inThread = 4 * tokens * (tokens + dimension) + 2 * std::max(block, d * dimension);
+  const double logits = loss ? 2 * static_cast<double>(model.GetWeights().unembedding.outputs) : 0;
   return TracedMemory(model, length) +
-         (tokens * (gradients + 6 * (d + widest)) + ThreadCount(threads) * inThread) *
+         (tokens * (logits + gradients + 6 * (d + widest)) + ThreadCount(threads) * inThread) *
            sizeof(double);
 }
 

@@ -349,6 +349,18 @@ struct GradientRun::Impl
     return cap > 0 ? cap * std::tanh(logit / cap) : logit;
   }
 
+  /// The logits at all positions [T, V].
+  DoubleMatrix AllLogits(const TracedRun& run) const
+  {
+    DoubleMatrix logits =
+      ApplyWide(this->Weights.unembedding, this->Config.logitScale * run.normed, this->Threads);
+    if (const double cap = this->Config.logitCap; cap > 0)
+    {
+      logits = cap * (logits / cap).array().tanh().matrix();
+    }
+    return logits;
+  }
+
   /// The gradient of a logit [d_model] with respect to the normalized stream.
   Vector LogitGradient(const Vector& normed, std::int64_t token) const
   {
@@ -547,13 +559,64 @@ RunGradients GradientRun::Differentiate(
 {
   const SingleThreadedBlas blas;
   const Impl& data = *this->Data;
+  const Vector normed = run.normed.row(logits.position);
+  DoubleMatrix gradient = DoubleMatrix::Zero(run.normed.rows(), run.normed.cols());
+  gradient.row(logits.position) =
+    data.LogitGradient(normed, logits.target) - data.LogitGradient(normed, logits.against);
+  return this->Backward(run, std::move(gradient), attention, progress);
+}
+
+double GradientRun::Loss(const TracedRun& run, const std::vector<std::int64_t>& tokens) const
+{
+  const SingleThreadedBlas blas;
+  const DoubleMatrix logits = this->Data->AllLogits(run);
+  double sum = 0;
+  for (std::int64_t t = 0; t + 1 < logits.rows(); ++t)
+  {
+    const double largest = logits.row(t).maxCoeff();
+    sum +=
+      largest + std::log((logits.row(t).array() - largest).exp().sum()) - logits(t, tokens[t + 1]);
+  }
+  const double loss = sum / static_cast<double>(logits.rows() - 1);
+  ThrowIf<ModelError>(
+    !std::isfinite(loss), "the loss of a run is not finite; expected a finite number.");
+  return loss;
+}
+
+RunGradients GradientRun::DifferentiateLoss(
+  const TracedRun& run, const std::vector<std::int64_t>& tokens, const Progress& progress) const
+{
+  const SingleThreadedBlas blas;
+  const Impl& data = *this->Data;
+  DoubleMatrix gradients = data.AllLogits(run);
+  const std::int64_t last = gradients.rows() - 1;
+  const double cap = data.Config.logitCap;
+  for (std::int64_t t = 0; t < last; ++t)
+  {
+    const Vector capped = gradients.row(t);
+    SoftmaxOf(gradients.cols(), gradients.row(t).data());
+    gradients(t, tokens[t + 1]) -= 1;
+    if (cap > 0)
+    {
+      gradients.row(t).array() *= 1 - (capped.array() / cap).square();
+    }
+  }
+  gradients.row(last).setZero();
+  gradients *= data.Config.logitScale / static_cast<double>(last);
+  return this->Backward(
+    run, TimesWeights(gradients, data.Weights.unembedding, true, data.Threads), false, progress);
+}
+
+/// The gradients inside from that of the normalized stream.
+RunGradients GradientRun::Backward(
+  const TracedRun& run, DoubleMatrix normed, bool attention, const Progress& progress) const
+{
+  const SingleThreadedBlas blas;
+  const Impl& data = *this->Data;
   const std::int64_t layers = data.Config.layers;
   RunGradients gradients;
   gradients.layers.resize(layers);
-  const Vector normed = run.normed.row(logits.position);
-  gradients.normed = DoubleMatrix::Zero(run.normed.rows(), run.normed.cols());
-  gradients.normed.row(logits.position) =
-    data.LogitGradient(normed, logits.target) - data.LogitGradient(normed, logits.against);
+  gradients.normed = std::move(normed);
   gradients.residual = data.FinalNorm().Backward(run.residual, gradients.normed);
   DoubleMatrix dx = gradients.residual;
   for (std::int64_t l = layers; l-- > 0;)

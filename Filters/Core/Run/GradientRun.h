@@ -83,10 +83,10 @@ struct HeadStreams
   DoubleMatrix value;
 };
 
-/// Runs a decoder on one sequence and differentiates a difference of logits with respect to what is
-/// inside: reverse differentiation (Rumelhart et al. 1986) in double precision, of activations
-/// alone. The formulas of the run are those of RecordTransformer; factors of products are not
-/// rounded, whatever Transformer::GetProducts says.
+/// Runs a decoder on one sequence and differentiates a difference of logits, or a loss, with
+/// respect to what is inside: reverse differentiation (Rumelhart et al. 1986) in double precision,
+/// of activations alone. The formulas of the run are those of RecordTransformer; factors of
+/// products are not rounded, whatever Transformer::GetProducts says.
 ///
 /// One backward pass takes about as many multiplications as a run. A block of weights at a time is
 /// held in double precision by each thread. Results are equal to the byte for any number of
@@ -128,6 +128,14 @@ public:
   RunGradients Differentiate(const TracedRun& run, const LogitPair& logits, bool attention = false,
     const Progress& progress = {}) const;
 
+  /// The mean over the first T - 1 positions of the cross-entropy of the token that follows,
+  /// -log p, in nats, where `tokens` are those of the sequence [T], at least 2.
+  double Loss(const TracedRun& run, const std::vector<std::int64_t>& tokens) const;
+
+  /// Its gradients; that of the logits at a position is softmax - onehot, divided by T - 1.
+  RunGradients DifferentiateLoss(const TracedRun& run, const std::vector<std::int64_t>& tokens,
+    const Progress& progress = {}) const;
+
   /// The gradient of the residual stream before a layer by way of one input of a head alone [T,
   /// d_model].
   DoubleMatrix ByHead(const TracedRun& run, const RunGradients& gradients, std::int64_t layer,
@@ -145,6 +153,9 @@ public:
 private:
   struct Impl;
   std::unique_ptr<Impl> Data;
+
+  RunGradients Backward(
+    const TracedRun& run, DoubleMatrix normed, bool attention, const Progress& progress) const;
 };
 
 /// Throws ModelError unless a model is a decoder of text with an unembedding all of whose parts
@@ -152,8 +163,9 @@ private:
 void CheckGradients(const Transformer& model);
 
 /// Upper bounds, in bytes, on the memory of a TracedRun of `length` tokens with its embedding, and
-/// on that of such a run, its gradients, and what computing both takes.
+/// on that of such a run, its gradients, and what computing both takes; `loss`: those of a loss.
 double TracedMemory(const Transformer& model, std::int64_t length);
-double GradientMemory(const Transformer& model, std::int64_t length, int threads = 0);
+double GradientMemory(
+  const Transformer& model, std::int64_t length, int threads = 0, bool loss = false);
 
 }

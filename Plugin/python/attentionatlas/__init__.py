@@ -13,7 +13,7 @@
         corpus = model.corpus("book.txt")                        # every head over a text of any length
 
 Modules have a function per figure: figures (of small models), heads, sentence, patches, embedding, focus, tokens,
-proteins, circuits and texts. Layers, heads and sequences, in this order, are counted from 0, negative ones from the end. web writes pages for a browser,
+proteins, circuits and texts; attribution writes the circuit of a prediction. Layers, heads and sequences, in this order, are counted from 0, negative ones from the end. web writes pages for a browser,
 article a live article, scene linked views for ParaView, tour all figures, findings a figure for each claim of the
 literature. paraview.simple has the plugin's filters after open or load_plugin.
 What a reader, filter or writer says when it fails is the message of an Error, which is a ValueError.
@@ -63,7 +63,7 @@ _LATER = {
     "plugin_path": "_internal.plugin",
 }
 _MODULES = (
-    "article", "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "proteins", "scene",
+    "article", "attribution", "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "proteins", "scene",
     "sentence", "texts", "tokens", "tour", "web",
 )
 

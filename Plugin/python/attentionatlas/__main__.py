@@ -32,6 +32,9 @@ EXAMPLES = {
         "corpus.safetensors --layer 4 --head 11 -o figures",
     ),
     "web": ("model.safetensors recording.safetensors -o page.html", "recording.safetensors --only map --head 11"),
+    "attribution": (
+        'gpt2 --clean "John and Mary went home. John called" --corrupted "Mary and John went home. Mary called" -o circuit',
+    ),
     "article": ("-o article.html", "model.safetensors --no-pdf -o article.html"),
     "scene": ("recording.safetensors -o scene.pvsm", "gpt2/config.json -o circuits.pvsm"),
     "findings": ("-o findings", "--only grokking -o findings"),

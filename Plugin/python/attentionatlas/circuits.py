@@ -10,7 +10,7 @@ of the heads of a layer, the circuits of one head on some words, its strongest s
 follow each other without any layer, and the virtual weights between two heads. With a text, which is recorded,
 or a recording with HeadOutputs and Residual: what each component adds to the logits, what the model would
 predict before each layer, why the head attends where it does, and the directions in which it tells the same
-token from others. With a second text of as many tokens: which heads and positions carry what the two differ in.
+token from others. With a second text of as many tokens: which heads, positions and edges carry what the two differ in.
 Each is also a function that returns a matplotlib Figure: composition("gpt2/config.json", kind="K"),
 lens("run.safetensors", model="gpt2/config.json").
 """
@@ -46,6 +46,8 @@ from attentionatlas.output import Output, add_options, options
 __dir__ = own(__name__)
 
 SITES = {"HeadOutput": "heads", "Residual": "residual stream", "AttentionOutput": "attention", "MlpOutput": "MLPs"}
+#: What reads an edge.
+INPUTS = {"Q": "queries", "K": "keys", "V": "values", "Stream": "an MLP or the logits"}
 #: More labels than these cannot be read.
 _LABELS = 64
 
@@ -410,6 +412,100 @@ def patching(
     return _show_matrix(page, matrix, title, "Effect" if mode == "Patch" else "Change of the logit difference")
 
 
+def _attributed(
+    model: Transformer, prompt: str | Listed[str] | None, patch_from: str | Listed[str] | None, **options: Any
+) -> Any:
+    """Attribution patching of two prompts; of neither, those of the filter."""
+    if (prompt is None) != (patch_from is None):
+        raise ValueError("patch_from: expected a text of as many tokens as prompt, and both or neither, found one.")
+    texts = patching_texts(prompt, patch_from, None) if prompt is not None else {}
+    return model.made("AttributionPatching", **options, **texts)
+
+
+def _measured(made: Any) -> str:
+    """What a filter of attribution measures, in words."""
+    if data.fetch(made).GetFieldData().GetAbstractArray("Target") is None:
+        return "the loss"
+    of, minus = legible([_field(made, name) for name in ("Target", "Against")])
+    return f"the logit of {of} minus {minus}"
+
+
+@drawn_from(Transformer)
+def attribution(
+    model: Transformer, page: Page, prompt: str | Listed[str] | None = None, patch_from: str | Listed[str] | None = None,
+    target: str = "", against: str = "", position: Head = "last", steps: int = 10, top: int = 60,
+    file: PathLike | None = None, measure: str = "LogitDifference",
+) -> Any:
+    """The edges through which a model predicts one token and not another, as a graph: the strongest by attribution, or
+    those of a circuit, with their effects here; the wider, the more an edge changes the logit difference.
+
+    prompt, patch_from: texts of as many tokens, or lists of them; by default those of the filter. target, against:
+    tokens; empty: the predictions on both. position: of the logits. steps: gradients that are averaged. top: the largest
+    number of lines; 0: all. file: of a circuit, or a Circuit. measure: LogitDifference, or Loss, on the tokens of prompt.
+    """
+    asked: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps, "top": top}
+    asked.update({"circuit": "FromFile", "circuit_file": file} if file is not None else {}, measure=measure)
+    made = _attributed(model, prompt, patch_from, **asked)
+    graph = data.fetch(made)
+    places, names = data.points(graph)[:, :2], data.texts(graph.GetPointData().GetAbstractArray("Node"))
+    is_in = data.point_array(graph, "In Circuit").astype(bool)
+    lines = data.table(made)
+    height = min(1.2, 0.35 + 0.07 * model.layer_count) * page.width_mm
+    figure, (axes,) = page.panels(1, square=False, height_mm=height)
+    axes.set_title(f"Edges by which {_measured(made)} changes most")
+    ends = numpy.array([cell for cell in data.cells(graph.GetLines())], int).reshape(-1, 2)
+    if len(ends):
+        effects = abs(lines["Effect"])
+        share = effects / (effects.max() or 1)
+        colors = lines["CompositionColor"] / 255
+        axes.add_collection(LineCollection(list(places[ends]), linewidths=0.4 + 2.1 * share, colors=colors, zorder=1))
+        for kind, meaning in INPUTS.items():
+            chosen_lines = [color for color, one in zip(colors, lines["Input"]) if one == kind]
+            if chosen_lines:
+                axes.plot([], [], color=chosen_lines[-1][:3], linewidth=1.5, label=meaning)
+        axes.legend(title="Read by", loc="center left", bbox_to_anchor=(1.01, 0.5))
+    for shown, color in ((is_in, foreground()), (~is_in, GREY)):
+        axes.scatter(*places[shown].T, s=9, color=color, linewidths=0, zorder=2)
+    for (x, y), name in zip(places[is_in], numpy.array(names)[is_in]):
+        axes.annotate(name.removeprefix("head "), (x, y), (2.5, 2), textcoords="offset points", size="small")
+    axes.annotate("logits", places[-1], (2.5, 2), textcoords="offset points", size="small")
+    axes.set(xlabel="Head", ylabel="Layer", xlim=(-0.5, places[:, 0].max() + 0.7), ylim=(-1.4, places[:, 1].max() + 0.5))
+    axes.set_xticks(range(0, model.head_count, max(1, model.head_count // 16)))
+    axes.set_yticks(range(0, model.layer_count, max(1, model.layer_count // 16)))
+    return figure
+
+
+@drawn_from(Transformer)
+def faithfulness(
+    model: Transformer, page: Page, prompt: str | Listed[str] | None = None, patch_from: str | Listed[str] | None = None,
+    of: str = "Edges", target: str = "", against: str = "", position: Head = "last", steps: int = 10,
+    measure: str = "LogitDifference",
+) -> Any:
+    """How well circuits of growing size do alone: their faithfulness, what the model does without them, and their
+    incompleteness (Hanna et al. 2024, Marks et al. 2024, Wang et al. 2022). of: Nodes or Edges. The others: as
+    attribution."""
+    of = word("of", of, ("Nodes", "Edges"))
+    options: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps}
+    options.update(circuit=of, edges=of == "Edges", measure=measure)
+    curves = data.table(_attributed(model, prompt, patch_from, **options), 4)
+    figure, (axes,) = page.panels(1, square=False, height_mm=0.45 * page.width_mm)
+    axes.set_title(f"Circuits of the strongest {of.lower()}")
+    for level in (0, 1):
+        axes.axhline(level, color=GREY, linewidth=0.4, zorder=0)
+    names = {"Faithfulness": "the circuit alone", "Without Circuit": "the model without it", "Incompleteness": "incompleteness"}
+    for number, (name, meaning) in enumerate(names.items()):
+        axes.plot(curves["Size"], curves[name], ".-", markersize=3, color=HEAD_COLORS[number], label=meaning)
+    most = int(curves["Size"].max())
+    if most > 64:
+        axes.set_xscale("symlog", linthresh=1)
+        ticks = [0, *(10**power for power in range(len(str(most))))]
+        axes.set_xticks(ticks, list(map(str, ticks)))
+        axes.minorticks_off()
+    axes.set(xlabel=f"{of} in the circuit", ylabel="Share of the difference of both texts")
+    axes.legend()
+    return figure
+
+
 FIGURES = {
     "circuits-composition": Figure(
         "Which heads read which",
@@ -500,16 +596,32 @@ FIGURES = {
         functools.partial(patching, site="Residual"),
         ("prompt", "patch_from", "against"),
     ),
+    "circuits-attribution": Figure(
+        "Through which edges the difference goes",
+        "The strongest edges between heads, MLPs, the embedding and the logits by attribution patching; the wider, the "
+        "more an edge changes the prediction.",
+        attribution,
+        ("prompt", "patch_from"),
+    ),
+    "circuits-faithfulness": Figure(
+        "How well circuits do alone",
+        "The share of the difference that circuits of the strongest edges keep alone, the share that is left without "
+        "them, and how much circuit and model differ at most without the same part of the circuit.",
+        faithfulness,
+        ("prompt", "patch_from"),
+    ),
 }
 
 
 #: Of a text, not of the weights alone.
 _OF_TEXT = ("circuits-logits", "circuits-lens", "circuits-score", "circuits-contrast")
+#: Of a text and another one.
+_OF_PAIR = tuple(name for name, figure in FIGURES.items() if "patch_from" in figure.arguments)
 
 
 def _leaves_out(name: str, recording: Recording | None, place: dict[str, Any]) -> str | None:
     """Why a figure is left out, or None."""
-    if name.startswith("circuits-patching") and place.get("patch_from") is None:
+    if name in _OF_PAIR and place.get("patch_from") is None:
         return "patching needs a second text: --patch-from TEXT"
     if name == "circuits-virtual-weights" and place["layer"] == 0:
         return "virtual weights need a layer after the first: --layer"

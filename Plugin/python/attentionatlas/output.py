@@ -123,10 +123,10 @@ def _font_face(name: str, letters: str) -> str:
     return f"@font-face {{font-family: '{name}'; src: url(data:font/woff;base64,{code});}}"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of Output to the parser of a command line."""
+def add_options(parser: argparse.ArgumentParser, format: str = "png") -> None:
+    """Adds the options of Output to the parser of a command line. format: by default."""
     parser.add_argument("-o", "--output", default=".", help="folder to write to (default: .)")
-    parser.add_argument("--format", default="png", help="png, pdf or svg (default: png)")
+    parser.add_argument("--format", default=format, help=f"png, pdf or svg (default: {format})")
     parser.add_argument("--width", type=int, default=2400, help="of a PNG, in pixels (default: 2400)")
     parser.add_argument(
         "--width-mm",

@@ -33,6 +33,7 @@ from typing import Any, ParamSpec
 from attentionatlas._internal import data, host, tiles
 from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, head_name, head_option, number, word
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.circuit_tables import patching_texts
 from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.looks import Look, look_of
 from attentionatlas._internal.model import SmallModel
@@ -48,7 +49,7 @@ from attentionatlas._internal.webscene import flat_scene, numbers, scene_in_spac
 __dir__ = own(__name__)
 
 __all__ = [
-    "SCENES", "MapSize", "Page", "Scene", "attention_map", "composition", "contact_map", "contacts_in_space", "contexts",
+    "SCENES", "MapSize", "Page", "Scene", "attention_map", "attribution", "composition", "contact_map", "contacts_in_space", "contexts",
     "deformed_torus", "from_view",
     "head_embedding", "map_size", "page", "scatter", "scenes", "sentence", "sphere", "torus",
 ]
@@ -316,6 +317,28 @@ def composition(transformer: Transformer | PathLike, kind: str = "K") -> Scene:
             "the wider and the stronger, the larger the score above that of random matrices."
         )
         return flat_scene(_shown(graph, 0, 2), f"{kind}-composition of heads", caption)
+
+
+@_keeps_session
+def attribution(
+    transformer: Transformer | PathLike, prompt: str | Listed[str], patch_from: str | Listed[str], top: int = 60,
+    file: PathLike | None = None, **options: Any,
+) -> Scene:
+    """Through which edges a model predicts one token and not another, as a graph: the strongest by attribution patching, or
+    those of a circuit.
+
+    prompt, patch_from: texts of as many tokens, or lists of them. top: the largest number of lines; 0: all. file: of a
+    circuit, or a Circuit. options: others of the filter AttributionPatching, such as target="Mary".
+    """
+    chosen: dict[str, Any] = {"circuit": "FromFile", "circuit_file": file} if file is not None else {}
+    with Transformer.opened(transformer) as model:
+        texts = patching_texts(prompt, patch_from, None)
+        graph = model.made("AttributionPatching", top=top, **chosen, **options, **texts)
+        caption = (
+            "A line goes up from what writes to what reads it, in the color of what reads: queries, keys, values, or an MLP "
+            "or the logits; the wider, the more it changes the difference of the logits."
+        )
+        return flat_scene(_shown(graph, 0, 3), "Attribution of edges", caption)
 
 
 @_keeps_session

@@ -6,6 +6,7 @@
 #include "ErrorMessage.h"
 #include "OracleFile.h"
 #include "Run/ActivationPatching.h"
+#include "Run/GradientRun.h"
 #include "Run/RecordTransformer.h"
 #include "TinyTransformer.h"
 
@@ -122,6 +123,36 @@ TEST_P(OfAttribution, AddsUpEdgesToNodes)
         << NameOf(found.nodes[i]);
     }
   }
+}
+
+TEST_P(OfAttribution, OfALossMeasuresItInAllRuns)
+{
+  this->Of.options.target.reset();
+  this->Of.options.against.reset();
+  this->Of.options.loss = true;
+  const AttributionPatching patching = this->Of.Patch();
+  const GradientRun gradient(this->Of.model, 7);
+  const std::vector<std::int64_t>& tokens = this->Of.clean.tokens.front();
+  const auto lossOf = [&](const TransformerInput& input)
+  { return gradient.Loss(gradient.Run(gradient.Embed(input)), tokens); };
+  EXPECT_NEAR(patching.Clean(), lossOf(this->Of.clean), 1e-12);
+  EXPECT_NEAR(patching.Corrupted(), lossOf(this->Of.corrupted), 1e-12);
+  const Attribution found = patching.Attribute(true);
+  std::vector<double> sums(found.nodes.size());
+  double largest = 0;
+  for (const CircuitEdge& edge : found.edges)
+  {
+    sums[edge.from] += edge.effect;
+    largest = std::max(largest, std::abs(edge.effect));
+  }
+  EXPECT_GT(largest, 0);
+  for (std::size_t i = 0; i + 1 < sums.size(); ++i)
+  {
+    EXPECT_NEAR(sums[i], found.Effect(static_cast<std::int64_t>(i)), 1e-10 * largest);
+  }
+  // A patch of all but the embedding, and of that, too, is the other run.
+  std::vector<bool> all(found.nodes.size() - 1, true);
+  EXPECT_NEAR(patching.WithPatched(all), patching.Corrupted(), 1e-10);
 }
 
 TEST_P(OfAttribution, PatchesHeadsAsActivationPatchingDoes)

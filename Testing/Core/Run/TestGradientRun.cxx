@@ -6,6 +6,8 @@
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -173,6 +175,47 @@ TEST_P(OfGradients, AreLimitsOfDifferences)
   const double byMlp = (patched(1, false) - patched(-1, false)) / (2 * step);
   EXPECT_NEAR(
     (found.layers[1].mlp.array() * direction.array()).sum(), byMlp, 1e-6 * (1 + std::abs(byMlp)));
+}
+
+TEST_P(OfGradients, OfALossAreLimitsOfDifferences)
+{
+  const DoubleMatrix embedding = this->Gradient.Embed(this->Input);
+  const TracedRun run = this->Gradient.Run(embedding);
+  const std::vector<std::int64_t>& tokens = this->Input.tokens.front();
+  // By the logits in single precision.
+  double sum = 0;
+  for (std::int64_t t = 0; t + 1 < this->Length; ++t)
+  {
+    const std::vector<float> logits = this->Gradient.Logits(run, t);
+    double exponentials = 0;
+    for (const float logit : logits)
+    {
+      exponentials += std::exp(static_cast<double>(logit));
+    }
+    sum += std::log(exponentials) - static_cast<double>(logits[tokens[t + 1]]);
+  }
+  const double loss = this->Gradient.Loss(run, tokens);
+  EXPECT_NEAR(loss, sum / static_cast<double>(this->Length - 1), 1e-5 * loss);
+  const RunGradients found = this->Gradient.DifferentiateLoss(run, tokens);
+  EXPECT_TRUE((found.normed.bottomRows(1).array() == 0).all()); // nothing follows the last token
+  std::srand(12);
+  const DoubleMatrix direction = DoubleMatrix::Random(embedding.rows(), embedding.cols());
+  const double step = 1e-5;
+  const auto at = [&](double factor)
+  {
+    return this->Gradient.Loss(this->Gradient.Run(embedding + factor * step * direction), tokens);
+  };
+  const double slope = (at(1) - at(-1)) / (2 * step);
+  EXPECT_NEAR((found.layers[0].residual.array() * direction.array()).sum(), slope,
+    1e-6 * (1 + std::abs(slope)));
+  const auto fromLast = [&](double factor)
+  {
+    return this->Gradient.Loss(
+      this->Gradient.RunFrom(1, run.layers[1].residual + factor * step * direction), tokens);
+  };
+  const double byLast = (fromLast(1) - fromLast(-1)) / (2 * step);
+  EXPECT_NEAR((found.layers[1].residual.array() * direction.array()).sum(), byLast,
+    1e-6 * (1 + std::abs(byLast)));
 }
 
 /// The gradient of what a layer reads is what goes by, plus what its heads and its MLP read.

@@ -187,6 +187,7 @@ class Circuits(Model):
         steps: int = 10,
         exact: bool = False,
         exact_edges: int = 0,
+        measure: str = "LogitDifference",
     ) -> Table:
         """Which heads and MLPs make the model predict one token and not another, estimated by gradients (attribution
         patching): a row per node with its Effect on the logit difference, negative for parts that raise it.
@@ -196,13 +197,14 @@ class Circuits(Model):
         patching. position: of the logits, a number, or "last". steps: gradients that are averaged (integrated
         gradients). exact: also Exact Effect, of a run with the node patched; not with edges, which raises ValueError.
         exact_edges: of how many edges, the strongest, there is also the Exact Effect, NaN for the others; with edges alone.
+        measure: LogitDifference, or Loss, the mean cross-entropy of the tokens of prompt, without target, against and position.
         """
         if edges and exact:
             raise ValueError("exact: expected False for edges, which have exact_edges, found True.")
         if exact_edges and not edges:
             raise ValueError(f"exact_edges: expected 0 without edges, found {exact_edges}.")
         asked = {"edges": edges, "target": target, "against": against, "position": position, "steps": steps, "exact": exact}
-        asked["exact_edges"] = exact_edges
+        asked.update(exact_edges=exact_edges, measure=measure)
         return self._of("AttributionPatching", 2 if edges else 1, {**asked, **self._pair(prompt, patch_from, position)})
 
     def circuit_faithfulness(
@@ -214,6 +216,7 @@ class Circuits(Model):
         against: str = "",
         position: Head = "last",
         steps: int = 10,
+        measure: str = "LogitDifference",
     ) -> Table:
         """How well circuits of the strongest nodes or edges of attribution do alone: a row per Size with Faithfulness, 1
         if the circuit alone reproduces the whole model's difference, Without Circuit, the share of the difference that
@@ -222,7 +225,7 @@ class Circuits(Model):
 
         circuit: Nodes or Edges, or a Circuit, of which there is one row. The others: as attribution.
         """
-        asked: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps}
+        asked: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps, "measure": measure}
         if isinstance(circuit, Circuit):
             asked.update(circuit="FromFile", circuit_file=circuit, edges=False)
         else:
@@ -240,12 +243,14 @@ class Circuits(Model):
         against: str = "",
         position: Head = "last",
         steps: int = 10,
+        measure: str = "LogitDifference",
     ) -> Circuit:
         """The circuit of the strongest nodes or edges of attribution, which can be saved, compared and run alone.
 
         of: Nodes or Edges. top: how many; 0: all. The others: as attribution.
         """
         asked: dict[str, Any] = {"target": target, "against": against, "position": position, "steps": steps, "top": top}
+        asked["measure"] = measure
         asked["edges"] = word("of", of, ("Nodes", "Edges")) == "Edges"
         with self.scope():
             return Circuit.found(self.made("AttributionPatching", **asked, **self._pair(prompt, patch_from, position)))

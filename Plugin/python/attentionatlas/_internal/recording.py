@@ -28,7 +28,9 @@ from attentionatlas._internal.tables import Table, Tables, as_table
 ALL = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual", "Logits", "Routing")
 KINDS = {"Q": "queries", "K": "keys", "V": "values"}
 #: Filters whose second input is the model that was recorded.
-_OF_MODEL = ("AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution", "ScoreBreakdown")
+_OF_MODEL = (
+    "AttentionTokens", "DictionaryFeatures", "LogitAttribution", "LogitLens", "ScoreAttribution", "ScoreBreakdown",
+)
 #: Filters that show one kind of attention of a transformer with an encoder and a decoder.
 _OF_KIND = (
     "AttentionFocus", "AttentionMap", "AttentionMatrix", "AttentionSentence", "ContactMap", "HeadEmbedding", "HeadScores",
@@ -495,6 +497,31 @@ class Recording(Tables):
         layer, head, sequence = self._places(layer, head, sequence)
         query, key = self._position("query", query, sequence), self._position("key", key, sequence, "strongest")
         return self._of("ScoreAttribution", 1, locals())
+
+    def features(
+        self,
+        dictionary: PathLike,
+        show: str = "Activations",
+        sequence: Head = 0,
+        feature: Head = "strongest",
+        top: int = 10,
+        processing: str = "FromFile",
+    ) -> Table:
+        """The features of a sparse dictionary (sparse autoencoder): which are active where, and which heads write and read
+        one of them. Needs the model, and what the dictionary reads: QueriesAndKeys and Values, or HeadOutputs, and Residual.
+
+        dictionary: a file of SAELens, beside its cfg.json, or the folder of both. show: Activations, a row per token and
+        active feature; or of one feature Heads, a row per head with its Contribution and by how much its queries, keys and
+        values read the feature's direction, Logits, the tokens that it raises and lowers most, or Contexts, where it is
+        strongest. sequence: a number, or "all". feature: a number, or "strongest". top: features of a token, tokens at either
+        end, or contexts. processing: of the activations that it was trained on, FromFile, None or TransformerLens. Raises
+        ValueError for a dictionary of another model or of an unknown kind.
+        """
+        ports = {"Activations": 0, "Heads": 2, "Logits": 3, "Contexts": 4}
+        chosen = {"feature": feature, "top": top, "processing": processing}
+        chosen["sequence"] = some("sequence", sequence, range(self.sequences), "all")
+        path = str(pathlib.Path(dictionary).resolve())
+        return self._of("DictionaryFeatures", ports[word("show", show, ports)], {**chosen, "dictionary_file": path})
 
     def contacts(
         self,
