@@ -2,7 +2,9 @@
 
 #include "Titles.h"
 #include "ViewTexts.h"
+#include "vtkViewGrowth.h"
 
+#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVDataRepresentation.h>
 #include <vtkPVRenderViewDataDeliveryManager.h>
@@ -25,7 +27,9 @@ vtkDiagramView::vtkDiagramView()
   : OwnTexts(std::make_unique<AttentionAtlas::ViewTexts>())
 {
   this->OwnTexts->Enter(this, [this] { this->Lines().Show(*this->OwnTexts); });
-  AttentionAtlas::GrowWithLetters(this, [] { return true; });
+  vtkNew<vtkViewGrowth> growth;
+  growth->SetOn(true);
+  growth->SetView(this);
 }
 
 vtkDiagramView::~vtkDiagramView()
