@@ -190,12 +190,12 @@ def data(name, port=0):
 
 
 def array(name, array_name, port=0):
-    """An array of points, cells or rows."""
+    """An array of rows, cells or points."""
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     found = data(name, port)
-    tables = [found.GetRowData()] if found.IsA("vtkTable") else [found.GetPointData(), found.GetCellData()]
-    (values,) = [table.GetAbstractArray(array_name) for table in tables if table.HasArray(array_name)]
+    tables = [found.GetRowData()] if found.IsA("vtkTable") else [found.GetCellData(), found.GetPointData()]
+    values = next(table.GetAbstractArray(array_name) for table in tables if table.HasArray(array_name))
     if values.IsA("vtkStringArray"):
         return [values.GetValue(i) for i in range(values.GetNumberOfValues())]
     return vtk_to_numpy(values)
@@ -553,7 +553,7 @@ def corpus(session):
     session.add("Corpus", "HeadHistogram")
     session.set(Layer=1, Head=5)
     session.apply()
-    session.expect(views(*shown, ("XYBarChartView", "Head Histogram")))
+    session.expect(views(*shown, ("XYBarChartView", "Head")))
 
 
 def protein(session):
@@ -572,6 +572,7 @@ def protein(session):
     )
     session.select("/0/0|0")
     session.add("Geometry", "ContactMap")
+    session.do(f"{PROPERTIES}/Structure/1QComboBox0", "set_string", "chain.pdb")
     session.choose("ContactAtom", "C-alpha")
     session.do(f"{PROPERTIES}/ContactDistance/DoubleRangeWidget/DoubleLineEdit", "set_string", "4")
     session.do(f"{PROPERTIES}/MinimumSeparation/LineEdit0", "set_string", "3")
