@@ -155,15 +155,14 @@ constexpr atlas::Rgb KeyMark = { 0, 217, 242 };
 constexpr atlas::Rgb ChosenMark = { 51, 230, 51 };
 constexpr atlas::Rgb OtherMark = { 150, 150, 150 };
 
-/// What the legend begins with: of pictures among words, how much goes to words, which have no
-/// cells.
-std::string LegendTitle(const ShownPatches& shown)
+/// Of pictures among words: how much of the attention goes to words, which have no cells.
+std::string ShareOfWords(const ShownPatches& shown)
 {
   const bool isShare = shown.options.direction == atlas::PatchDirection::From &&
                        shown.options.quantity != atlas::AttentionQuantity::NormWeighted;
   return shown.grid.IsAmongWords() && isShare
-           ? std::to_string(std::lround(100 * shown.attention.onWords)) + "% of attention on words"
-           : "Marks";
+           ? " " + std::to_string(std::lround(100 * shown.attention.onWords)) + "% goes to words."
+           : "";
 }
 
 /// Whether the heat shows a link: from what was chosen or, of what attends to it, to it.
@@ -196,7 +195,8 @@ std::string SignsOf(const ShownPatches& shown)
                      : grid.IsAmongWords() ? "the chosen word"
                                            : "the class token";
   std::string signs = std::string("A square: the attention ") +
-                      (isFrom ? "of " + what + " to its patch." : "of its patch to " + what + ".");
+                      (isFrom ? "of " + what + " to its patch." : "of its patch to " + what + ".") +
+                      ShareOfWords(shown);
   if (!grid.IsAmongWords() && !grid.classTokens.empty())
   {
     signs += " Left of the picture: the class token.";
@@ -418,12 +418,12 @@ void MakeFrames(const ShownPatches& shown, vtkPolyData* output)
   Finish(shown, Formats::PatchAttentionFrames, output);
 }
 
-void ExplainMarks(const ShownPatches& shown, const std::vector<vtkPolyData*>& drawn)
+void ExplainMarks(const std::vector<vtkPolyData*>& drawn)
 {
-  AddMarkLegend(LegendTitle(shown),
+  AddMarkLegend("Marks",
     { { KeyMark, "strongest key" }, { ChosenMark, "chosen patch" },
       { OtherMark, "strongest keys of other patches" } },
-    drawn, shown.grid.IsAmongWords()); // a legend of one color would go, with its title
+    drawn);
 }
 
 PatchCanvas FindCanvas(const atlas::Recording& recording, const atlas::PatchGrid& grid,

@@ -70,7 +70,7 @@ void MakeMarks(const ShownPatches& shown, vtkPolyData* output);
 void MakeFrames(const ShownPatches& shown, vtkPolyData* output);
 
 /// Gives arrows, marks and frames of one head the legend of their colors.
-void ExplainMarks(const ShownPatches& shown, const std::vector<vtkPolyData*>& drawn);
+void ExplainMarks(const std::vector<vtkPolyData*>& drawn);
 
 /// A picture on the canvas of all that are shown.
 struct CanvasPart

@@ -315,7 +315,7 @@ void vtkPatchAttention::ShowHead(
   MakeArrows(shown, arrows);
   MakeMarks(shown, marks);
   MakeFrames(shown, frames);
-  ExplainMarks(shown, { arrows, marks, frames });
+  ExplainMarks({ arrows, marks, frames });
 }
 
 /// Shows all heads. Their arrows, marks and frames would hide small pictures.

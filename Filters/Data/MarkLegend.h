@@ -20,9 +20,9 @@ namespace AttentionAtlas
 using MarkMeanings = std::vector<std::pair<atlas::Rgb, std::string>>;
 
 /// Gives all of `drawn` the same legend of their cell arrays MarkColor, of the colors that any of
-/// their cells has, or of all if `listsAll`; none if none is listed.
-inline void AddMarkLegend(const std::string& title, const MarkMeanings& meanings,
-  const std::vector<vtkPolyData*>& drawn, bool listsAll = false)
+/// their cells has; none if none has one.
+inline void AddMarkLegend(
+  const std::string& title, const MarkMeanings& meanings, const std::vector<vtkPolyData*>& drawn)
 {
   const auto isDrawn = [&drawn](const atlas::Rgb& color)
   {
@@ -44,7 +44,7 @@ inline void AddMarkLegend(const std::string& title, const MarkMeanings& meanings
   atlas::ColorLegend legend(title);
   for (const auto& [color, meaning] : meanings)
   {
-    if (listsAll || isDrawn(color))
+    if (isDrawn(color))
     {
       legend.Add(color, meaning);
     }

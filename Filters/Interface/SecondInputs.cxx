@@ -2,12 +2,11 @@
 
 #include <vtkNew.h>
 #include <vtkSMInputProperty.h>
-#include <vtkSMPropertyIterator.h>
+#include <vtkSMOrderedPropertyIterator.h>
 #include <vtkSMProxy.h>
 #include <vtkSMProxyIterator.h>
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSMSourceProxy.h>
-#include <vtkSmartPointer.h>
 
 #include <algorithm>
 
@@ -17,8 +16,8 @@ namespace AttentionAtlas
 std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy)
 {
   std::vector<vtkSMProxy*> found;
-  const auto properties =
-    vtkSmartPointer<vtkSMPropertyIterator>::Take(proxy->NewPropertyIterator());
+  vtkNew<vtkSMOrderedPropertyIterator> properties;
+  properties->SetProxy(proxy);
   for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
   {
     auto* input = vtkSMInputProperty::SafeDownCast(properties->GetProperty());
@@ -29,6 +28,26 @@ std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy)
         found.push_back(input->GetProxy(i));
       }
     }
+  }
+  return found;
+}
+
+std::vector<vtkSMSourceProxy*> UpstreamOf(vtkSMProxy* proxy)
+{
+  std::vector<vtkSMSourceProxy*> found;
+  const auto add = [&found](vtkSMProxy* input)
+  {
+    auto* source = vtkSMSourceProxy::SafeDownCast(input);
+    if (source != nullptr && std::find(found.begin(), found.end(), source) == found.end())
+    {
+      found.push_back(source);
+    }
+  };
+  add(proxy);
+  for (std::size_t i = 0; i < found.size(); ++i)
+  {
+    const std::vector<vtkSMProxy*> inputs = InputsOf(found[i]);
+    std::for_each(inputs.begin(), inputs.end(), add);
   }
   return found;
 }

@@ -20,7 +20,10 @@ struct FittingOutput
 };
 
 /// The sources that are connected to the inputs of a proxy.
-ATTENTIONATLASINTERFACE_EXPORT std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy);
+std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy);
+
+/// A source and all before it, the nearest first.
+ATTENTIONATLASINTERFACE_EXPORT std::vector<vtkSMSourceProxy*> UpstreamOf(vtkSMProxy* proxy);
 
 /// The input property of a prototype with this name; null if there is none. Its unchecked values
 /// can be set without a trace in the panel of a filter.

@@ -8,13 +8,11 @@
 #include <vtkAlgorithm.h>
 #include <vtkDataArray.h>
 #include <vtkDataObject.h>
-#include <vtkFieldData.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
 #include <vtkSMSourceProxy.h>
 #include <vtkSMViewProxy.h>
-#include <vtkStringArray.h>
 #include <vtkTable.h>
 #include <vtkVariant.h>
 
@@ -29,33 +27,13 @@ namespace AttentionAtlas
 namespace
 {
 
-/// An axis of an image of this plugin.
-struct Axis
-{
-  const char* side; ///< begins the names of the view's properties
-  const char* angle;
-  const char* role;   ///< of the tokens of an attention map
-  const char* tokens; ///< field array
-  double first;       ///< where the middle of the first token lies
-  double step;
-  std::size_t letters; ///< for how many the axis has room
-};
-
-constexpr std::array<Axis, 2> Axes = { { { "Bottom", "theta_1", "Key", "Key Token", 0.5, 1, 90 },
-  { "Left", "theta_2", "Query", "Query Token", 0.5, -1, 40 } } };
-
 /// The size of the title of an axis of a chart, in points.
 constexpr int AxisFontSize = 14;
 
-/// A property of an axis of a view.
-std::string NameOf(const Axis& axis, const char* name)
+/// A property of an axis of a view, the horizontal one ("Bottom") or the other ("Left").
+vtkSMPropertyHelper AxisProperty(vtkSMProxy* view, const char* name, const char* side = "Bottom")
 {
-  return std::string(axis.side) + "Axis" + name;
-}
-
-vtkSMPropertyHelper AxisProperty(vtkSMProxy* view, const Axis& axis, const char* name)
-{
-  return { view, NameOf(axis, name).c_str(), true };
+  return { view, (std::string(side) + "Axis" + name).c_str(), true };
 }
 
 /// What a representation shows; null if it is on a server.
@@ -69,63 +47,14 @@ vtkDataObject* ClientData(vtkSMProxy* representation)
            : nullptr;
 }
 
-/// The tokens of an attention map, or their numbers if the map is on a server.
-std::vector<std::string> Tokens(vtkSMProxy* representation, const Axis& axis)
-{
-  vtkDataObject* data = ClientData(representation);
-  auto* texts = data != nullptr ? vtkStringArray::SafeDownCast(
-                                    data->GetFieldData()->GetAbstractArray(axis.tokens))
-                                : nullptr;
-  vtkPVArrayInformation* known =
-    ShownData(representation)->GetArrayInformation(axis.tokens, vtkDataObject::FIELD);
-  const auto count = static_cast<vtkIdType>(known->GetNumberOfTuples());
-  std::vector<std::string> tokens;
-  tokens.reserve(count);
-  for (vtkIdType i = 0; i < count; ++i)
-  {
-    tokens.push_back(
-      texts != nullptr && i < texts->GetNumberOfValues() ? texts->GetValue(i) : std::to_string(i));
-  }
-  return tokens;
-}
-
-/// What the title of an axis is, if not its role in an attention map.
-std::string RoleOf(vtkSMProxy* representation, const Axis& axis)
-{
-  const std::string field = std::string(axis.role) + " Title";
-  vtkPVArrayInformation* title =
-    ShownData(representation)->GetArrayInformation(field.c_str(), vtkDataObject::FIELD);
-  return title != nullptr && title->GetNumberOfStringValues() > 0 ? title->GetStringValue(0)
-                                                                  : axis.role;
-}
-
-/// Whether a title is one that an axis has without the user.
-bool IsOurTitle(const std::string& title, const Axis& axis)
-{
-  const std::array<std::string, 11> ours = { "", axis.angle, axis.role, "Source", "Destination",
-    "Output", "Component", "Token", "Layer", "Head", "Position" };
-  return std::find(ours.begin(), ours.end(), title) != ours.end();
-}
-
-/// The distance of the columns of the image that a representation shows.
-double ColumnStep(vtkSMProxy* representation)
-{
-  vtkPVDataInformation* shown = ShownData(representation);
-  const int* extent = shown->GetExtent();
-  const double* bounds = shown->GetBounds();
-  return extent[1] > extent[0] ? (bounds[1] - bounds[0]) / (extent[1] - extent[0]) : 1;
-}
-
 /// Every label, or every second, third and so on if an axis has no room for all. A label is a place
 /// and a word.
-std::vector<std::string> Fitting(
-  const std::vector<std::string>& labels, const Axis& axis, std::size_t letters)
+std::vector<std::string> Fitting(const std::vector<std::string>& labels, std::size_t letters)
 {
-  // On the left a label takes a line.
   std::size_t longest = 1;
   for (std::size_t i = 1; i < labels.size(); i += 2)
   {
-    longest = axis.step > 0 ? std::max(longest, labels[i].size() + 1) : longest;
+    longest = std::max(longest, labels[i].size() + 1);
   }
   const std::size_t every = 1 + (longest * labels.size() / 2 - 1) / letters;
   std::vector<std::string> fitting;
@@ -136,36 +65,22 @@ std::vector<std::string> Fitting(
   return fitting;
 }
 
-/// The labels of tokens, as many as fit. `distance`: of tokens.
-std::vector<std::string> Labels(
-  const std::vector<std::string>& tokens, const Axis& axis, double distance)
+/// The labels of the horizontal axis of a view; none: numbers.
+std::vector<std::string> LabelsOf(vtkSMProxy* view)
 {
-  std::vector<std::string> labels;
-  for (const std::string& token : tokens)
-  {
-    const std::size_t i = labels.size() / 2;
-    labels.push_back(std::to_string(distance * (axis.first + axis.step * static_cast<double>(i))));
-    labels.push_back(token);
-  }
-  return Fitting(labels, axis, axis.letters);
+  const bool isUsed = AxisProperty(view, "UseCustomLabels").GetAsInt() != 0;
+  return isUsed ? TextsOf(AxisProperty(view, "Labels")) : std::vector<std::string>();
 }
 
-/// The labels of an axis of a view; none: numbers.
-std::vector<std::string> LabelsOf(vtkSMProxy* view, const Axis& axis)
+/// Sets these. Returns whether they were others.
+bool SetLabels(vtkSMProxy* view, const std::vector<std::string>& labels)
 {
-  const bool isUsed = AxisProperty(view, axis, "UseCustomLabels").GetAsInt() != 0;
-  return isUsed ? TextsOf(AxisProperty(view, axis, "Labels")) : std::vector<std::string>();
-}
-
-/// Sets the labels of an axis of a view; none: numbers. Returns whether they were others.
-bool SetLabels(vtkSMProxy* view, const Axis& axis, const std::vector<std::string>& labels)
-{
-  if (labels == LabelsOf(view, axis))
+  if (labels == LabelsOf(view))
   {
     return false;
   }
-  AxisProperty(view, axis, "UseCustomLabels").Set(labels.empty() ? 0 : 1);
-  SetTexts(view, NameOf(axis, "Labels"), labels);
+  AxisProperty(view, "UseCustomLabels").Set(labels.empty() ? 0 : 1);
+  SetTexts(view, "BottomAxisLabels", labels);
   return true;
 }
 
@@ -355,9 +270,9 @@ std::array<double, 2> RangeOf(const std::vector<std::string>& labels)
 bool SetRange(
   vtkSMProxy* view, const std::vector<std::string>& labels, const std::vector<std::string>& before)
 {
-  vtkSMPropertyHelper use = AxisProperty(view, Axes[0], "UseCustomRange");
-  vtkSMPropertyHelper minimum = AxisProperty(view, Axes[0], "RangeMinimum");
-  vtkSMPropertyHelper maximum = AxisProperty(view, Axes[0], "RangeMaximum");
+  vtkSMPropertyHelper use = AxisProperty(view, "UseCustomRange");
+  vtkSMPropertyHelper minimum = AxisProperty(view, "RangeMinimum");
+  vtkSMPropertyHelper maximum = AxisProperty(view, "RangeMaximum");
   const std::array<double, 2> old = { minimum.GetAsDouble(), maximum.GetAsDouble() };
   const std::array<double, 2> range = RangeOf(labels);
   const bool isUsed = use.GetAsInt() != 0;
@@ -376,12 +291,9 @@ bool SetRange(
 std::size_t SeriesIn(vtkSMViewProxy* view)
 {
   std::size_t count = 0;
-  vtkSMPropertyHelper shown(view, "Representations");
-  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  for (vtkSMProxy* chart : VisibleIn(view))
   {
-    vtkSMProxy* chart = shown.GetAsProxy(i);
-    if (chart != nullptr && Number(chart, "Visibility") != 0 &&
-        chart->GetProperty("SeriesVisibility") != nullptr)
+    if (chart->GetProperty("SeriesVisibility") != nullptr)
     {
       const std::vector<std::string> series = TextsOf({ chart, "SeriesVisibility" });
       for (std::size_t name = 0; name + 1 < series.size(); name += 2)
@@ -406,24 +318,25 @@ void TitleAxes(vtkSMProxy* representation, bool isNew)
   vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
   const std::string by = AttributeOf(hint, "by");
   const std::size_t number = by.empty() ? 0 : Number(source, by.c_str());
-  for (std::size_t i = 0; i < Axes.size(); ++i)
+  for (const char* side : { "Bottom", "Left" })
   {
-    vtkSMPropertyHelper title = AxisProperty(view, Axes[i], "Title");
+    const bool isBottom = side[0] == 'B';
+    vtkSMPropertyHelper title = AxisProperty(view, "Title", side);
     const std::string old = TextOf(title);
     const std::vector<std::string> titles =
-      NamesIn(AttributeOf(hint, i == 0 ? "bottom" : "left").c_str());
+      NamesIn(AttributeOf(hint, isBottom ? "bottom" : "left").c_str());
     const bool isOther =
-      i == 0 && (hint == nullptr || ColumnAlong(representation) != HintedColumn(representation));
+      isBottom && (hint == nullptr || ColumnAlong(representation) != HintedColumn(representation));
     const std::string wanted = isOther                  ? ColumnTitle(representation, hint)
                                : number < titles.size() ? titles[number]
                                                         : "";
     const bool isOurs = std::find(titles.begin(), titles.end(), old) != titles.end() ||
-                        (i == 0 && IsColumnTitle(representation, old));
+                        (isBottom && IsColumnTitle(representation, old));
     if (isOurs ? old != wanted : isNew && old.empty())
     {
       title.Set(wanted.c_str());
-      AxisProperty(view, Axes[i], "TitleFontSize").Set(AxisFontSize);
-      AxisProperty(view, Axes[i], "TitleBold").Set(0);
+      AxisProperty(view, "TitleFontSize", side).Set(AxisFontSize);
+      AxisProperty(view, "TitleBold", side).Set(0);
     }
   }
   view->UpdateVTKObjects();
@@ -462,7 +375,7 @@ void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
     return;
   }
   const std::vector<std::string> all = RowLabels(representation, hint);
-  const std::vector<std::string> old = LabelsOf(view, Axes[0]);
+  const std::vector<std::string> old = LabelsOf(view);
   if (!AreSome(old, labels) && !AreSome(old, all))
   {
     return;
@@ -470,58 +383,17 @@ void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
   const bool isOther = SetRange(view, all, labels);
   labels = all;
   // A letter is two thirds as wide as the font is high.
-  const int font = std::max(1, AxisProperty(view, Axes[0], "LabelFontSize").GetAsInt());
+  const int font = std::max(1, AxisProperty(view, "LabelFontSize").GetAsInt());
   const int width = vtkSMPropertyHelper(view, "ViewSize").GetAsInt();
   const auto letters = static_cast<std::size_t>(std::max(1, 3 * width / (2 * font)));
-  std::vector<std::string> fitting = Fitting(all, Axes[0], letters);
+  std::vector<std::string> fitting = Fitting(all, letters);
   if (fitting.size() < all.size() && WordColumns(representation, hint).size() > 1)
   {
-    fitting = Fitting(Firsts(all), Axes[0], letters);
+    fitting = Fitting(Firsts(all), letters);
   }
-  if (SetLabels(view, Axes[0], fitting) || isOther)
+  if (SetLabels(view, fitting) || isOther)
   {
     view->UpdateVTKObjects();
-    view->Update(); // which hands labels to the chart
-  }
-}
-
-bool IsImageChart(vtkSMProxy* representation)
-{
-  return std::string(representation->GetXMLName()) == "ImageChartRepresentation";
-}
-
-void CompleteImageChart(vtkSMProxy* representation)
-{
-  vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
-  const Coloring coloring(representation);
-  if (view == nullptr || !coloring.ours || coloring.arrayInformation == nullptr)
-  {
-    return;
-  }
-  bool hasOther = false;
-  for (const Axis& axis : Axes)
-  {
-    const bool isMap =
-      ShownData(representation)->GetArrayInformation(axis.tokens, vtkDataObject::FIELD) != nullptr;
-    vtkSMPropertyHelper title = AxisProperty(view, axis, "Title");
-    if (!IsOurTitle(TextOf(title), axis))
-    {
-      continue;
-    }
-    const std::string role = RoleOf(representation, axis);
-    title.Set(isMap ? role.c_str() : axis.angle);
-    const double distance = axis.step > 0 ? ColumnStep(representation) : 1;
-    const bool isOther = SetLabels(view, axis,
-      isMap ? Labels(Tokens(representation, axis), axis, distance) : std::vector<std::string>());
-    hasOther = hasOther || isOther;
-  }
-  if (coloring.ShowsClasses())
-  {
-    vtkSMPropertyHelper(view, "ShowLegend", true).Set(0);
-  }
-  view->UpdateVTKObjects();
-  if (hasOther)
-  {
     view->Update(); // which hands labels to the chart
   }
 }

@@ -5,8 +5,7 @@
 
 class vtkSMProxy;
 
-/// Charts, and ParaView's Image Chart View, which shows an image between axes; ParaView 5.11 has
-/// none of the latter.
+/// Charts.
 namespace AttentionAtlas
 {
 
@@ -26,14 +25,5 @@ void FitLegend(vtkSMProxy* representation);
 /// there. Lets an axis of points begin and end beside its labels. `labels`: all that there were,
 /// and are now. Those of the user are kept.
 void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels);
-
-/// Whether a representation is one of an Image Chart View. It maps all arrays through tables, and
-/// so cannot show colors as they are.
-bool IsImageChart(vtkSMProxy* representation);
-
-/// Completes the view that shows an image of this plugin, as far as it has no titles of the user:
-/// theta_1 and theta_2 for a torus, Key and Query for an attention map, with its tokens as labels
-/// (numbers on a server). Hides the legend of classes, which it draws in one color.
-void CompleteImageChart(vtkSMProxy* representation);
 
 }

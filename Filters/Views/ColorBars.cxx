@@ -28,6 +28,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,22 +37,6 @@ namespace AttentionAtlas
 {
 namespace
 {
-
-/// The visible proxies in a view.
-std::vector<vtkSMProxy*> Visible(vtkSMViewProxy* view)
-{
-  vtkSMPropertyHelper shown(view, "Representations");
-  std::vector<vtkSMProxy*> found;
-  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
-  {
-    vtkSMProxy* proxy = shown.GetAsProxy(i);
-    if (proxy != nullptr && Number(proxy, "Visibility") != 0)
-    {
-      found.push_back(proxy);
-    }
-  }
-  return found;
-}
 
 bool IsBar(vtkSMProxy* proxy)
 {
@@ -83,7 +68,7 @@ vtkSMProxy* OurDataOf(vtkSMProxy* bar)
 template<class Condition>
 bool IsUsed(vtkSMProxy* table, vtkSMViewProxy* view, const Condition& condition)
 {
-  const std::vector<vtkSMProxy*> shown = Visible(view);
+  const std::vector<vtkSMProxy*> shown = VisibleIn(view);
   return std::any_of(shown.begin(), shown.end(),
     [&](vtkSMProxy* data) { return IsData(data) && TableOf(data) == table && condition(data); });
 }
@@ -212,28 +197,41 @@ bool HasHiddenColor(vtkSMProxy* bar, vtkSMViewProxy* view)
   return false;
 }
 
+/// The annotation of a bar that remembers the ground that it has from us.
+constexpr const char* GroundAnnotation = "AtlasGround";
+
+/// What a bar lies on: a color, or nothing.
+std::string GroundOf(vtkSMProxy* bar)
+{
+  std::ostringstream ground;
+  for (const double channel : vtkSMPropertyHelper(bar, "BackgroundColor").GetDoubleArray())
+  {
+    ground << channel << " ";
+  }
+  return Number(bar, "DrawBackground") != 0 ? ground.str() : "none";
+}
+
 /// Lays a legend of our data on a gray ground if it has a color like the background, since swatches
-/// have no outlines; no longer if it has none.
+/// have no outlines; no longer if it has none. A ground that the user has set or taken away
+/// remains.
 void SetGround(vtkSMProxy* bar, vtkSMViewProxy* view)
 {
-  if (view == nullptr || view->GetProperty("Background") == nullptr || OurDataOf(bar) == nullptr)
+  const char* known = bar->GetAnnotation(GroundAnnotation);
+  if (view == nullptr || view->GetProperty("Background") == nullptr || OurDataOf(bar) == nullptr ||
+      GroundOf(bar) != (known != nullptr ? known : "none"))
   {
     return;
   }
-  vtkSMPropertyHelper ground(bar, "BackgroundColor");
-  const std::vector<double> before = ground.GetDoubleArray();
-  if (HasHiddenColor(bar, view))
+  const bool isHidden = HasHiddenColor(bar, view);
+  if (isHidden)
   {
     const double back = Lightness(BackOf(view).data());
     const double gray = back > 0.5 ? back - 0.12 : back + 0.2;
     const std::array<double, 4> opaque = { gray, gray, gray, 1 }; // else it dims the swatches
-    ground.Set(opaque.data(), 4);
-    vtkSMPropertyHelper(bar, "DrawBackground").Set(1);
+    vtkSMPropertyHelper(bar, "BackgroundColor").Set(opaque.data(), 4);
   }
-  else if (before[3] == 1 && before[0] == before[1] && before[1] == before[2]) // as above
-  {
-    vtkSMPropertyHelper(bar, "DrawBackground").Set(0);
-  }
+  vtkSMPropertyHelper(bar, "DrawBackground").Set(isHidden ? 1 : 0);
+  bar->SetAnnotation(GroundAnnotation, GroundOf(bar).c_str());
 }
 
 /// How many entries a legend has; 0 if it is a scale.
@@ -557,7 +555,7 @@ void CompleteBar(vtkSMProxy* bar)
 double RoomBesideTitle(vtkSMViewProxy* view)
 {
   double room = 0;
-  for (vtkSMProxy* shown : Visible(view))
+  for (vtkSMProxy* shown : VisibleIn(view))
   {
     if (IsBar(shown) && TableOf(shown) != nullptr && IsIn(shown, "Upper Right Corner"))
     {
@@ -570,7 +568,7 @@ double RoomBesideTitle(vtkSMViewProxy* view)
 void MakeRoom(vtkSMViewProxy* view)
 {
   auto* renderView = vtkSMRenderViewProxy::SafeDownCast(view);
-  const std::vector<vtkSMProxy*> shown = Visible(view);
+  const std::vector<vtkSMProxy*> shown = VisibleIn(view);
   vtkSMPropertyHelper size(view, "ViewSize");
   const double letters = renderView->GetRenderWindow()->GetDPI() / 72.;
   const double width = size.GetAsDouble(0) / letters;

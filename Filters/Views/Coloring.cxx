@@ -1,5 +1,7 @@
 #include "Coloring.h"
 
+#include "NestedElements.h"
+
 #include <vtkDataObject.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
@@ -22,12 +24,10 @@ vtkPVXMLElement* RepresentationHint(vtkSMProxy* representation)
 
 std::vector<vtkPVXMLElement*> HintElements(vtkSMProxy* representation)
 {
-  vtkPVXMLElement* hint = RepresentationHint(representation);
   const auto shown = static_cast<int>(vtkSMPropertyHelper(representation, "Input").GetOutputPort());
   std::vector<vtkPVXMLElement*> elements;
-  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
+  for (vtkPVXMLElement* element : ElementsIn(RepresentationHint(representation)))
   {
-    vtkPVXMLElement* element = hint->GetNestedElement(i);
     int port = shown;
     element->GetScalarAttribute("port", &port);
     if (port == shown)

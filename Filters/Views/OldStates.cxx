@@ -1,13 +1,16 @@
 #include "OldStates.h"
 
 #include "Coloring.h"
+#include "NestedElements.h"
 
 #include <vtkPVXMLElement.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
 #include <vtkSMProxyLocator.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace AttentionAtlas
 {
@@ -17,23 +20,17 @@ namespace
 /// The property of a proxy in a state; null if it is not there.
 vtkPVXMLElement* FindProperty(vtkPVXMLElement* proxy, const std::string& name)
 {
-  for (unsigned int i = 0; i < proxy->GetNumberOfNestedElements(); ++i)
-  {
-    vtkPVXMLElement* property = proxy->GetNestedElement(i);
-    if (property->GetAttributeOrEmpty("name") == name)
-    {
-      return property;
-    }
-  }
-  return nullptr;
+  const std::vector<vtkPVXMLElement*> all = ElementsIn(proxy);
+  const auto found = std::find_if(all.begin(), all.end(),
+    [&name](vtkPVXMLElement* property) { return property->GetAttributeOrEmpty("name") == name; });
+  return found != all.end() ? *found : nullptr;
 }
 
 void RestoreTranslation(vtkSMProxy* representation, vtkPVXMLElement* position)
 {
   vtkSMPropertyHelper translation(representation, "Translation");
-  for (unsigned int i = 0; i < position->GetNumberOfNestedElements(); ++i)
+  for (vtkPVXMLElement* element : ElementsIn(position))
   {
-    vtkPVXMLElement* element = position->GetNestedElement(i);
     int index = 0;
     double value = 0;
     if (element->GetScalarAttribute("index", &index) != 0 &&
@@ -54,9 +51,8 @@ void RestoreTranslations(vtkPVXMLElement* state, vtkSMProxyLocator* locator)
   {
     state = state->FindNestedElementByName(proxies.c_str());
   }
-  for (unsigned int i = 0; state != nullptr && i < state->GetNumberOfNestedElements(); ++i)
+  for (vtkPVXMLElement* proxy : ElementsIn(state))
   {
-    vtkPVXMLElement* proxy = state->GetNestedElement(i);
     vtkPVXMLElement* position = FindProperty(proxy, "Position");
     int id = 0;
     if (position == nullptr ||

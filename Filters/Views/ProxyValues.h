@@ -69,6 +69,22 @@ inline std::vector<vtkSMProxy*> ProxiesOf(vtkSMSessionProxyManager* manager, con
   return found;
 }
 
+/// What is visible in a view: representations and color bars.
+inline std::vector<vtkSMProxy*> VisibleIn(vtkSMProxy* view)
+{
+  vtkSMPropertyHelper shown(view, "Representations");
+  std::vector<vtkSMProxy*> found;
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* proxy = shown.GetAsProxy(i);
+    if (proxy != nullptr && Number(proxy, "Visibility") != 0)
+    {
+      found.push_back(proxy);
+    }
+  }
+  return found;
+}
+
 /// The names in a text, separated by semicolons.
 inline std::vector<std::string> NamesIn(const char* text)
 {

@@ -11,6 +11,7 @@
 #include "ViewTexts.h"
 #include "vtkDiagramView.h"
 
+#include <vtkClientServerStream.h>
 #include <vtkCommand.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVRenderView.h>
@@ -64,10 +65,6 @@ public:
       AttentionAtlas::FollowArray(this->Representation);
       const Coloring coloring(this->Representation);
       AttentionAtlas::FitScale(coloring, this->Representation->GetSessionProxyManager());
-      if (AttentionAtlas::IsImageChart(this->Representation))
-      {
-        AttentionAtlas::CompleteImageChart(this->Representation);
-      }
       // What comes after a state that was loaded follows its legend as it is.
       if (this->Array.empty() && coloring.arrayInformation != nullptr)
       {
@@ -227,8 +224,7 @@ public:
              (AttentionAtlas::FirstShown(this->View) != nullptr || !this->TitleOf().empty()))
     {
       this->Draws = true;
-      AttentionAtlas::GrowWithLetters(rendered, [view = this->View]
-        { return view != nullptr && AttentionAtlas::FirstShown(view) != nullptr; });
+      this->Grow();
       this->Texts.Enter(rendered,
         [this]
         {
@@ -236,12 +232,33 @@ public:
           lines.Show(this->Texts);
         });
     }
+    if (this->Growth != nullptr)
+    {
+      vtkSMPropertyHelper(this->Growth, "On")
+        .Set(AttentionAtlas::FirstShown(this->View) != nullptr ? 1 : 0);
+      this->Growth->UpdateVTKObjects();
+    }
   }
 
 protected:
   ~ViewObserver() override { this->Texts.Leave(); }
 
 private:
+  /// Lets the view grow wherever it is rendered.
+  void Grow()
+  {
+    this->Growth = vtkSmartPointer<vtkSMProxy>::Take(
+      this->View->GetSessionProxyManager()->NewProxy("misc", "AtlasViewGrowth"));
+    if (this->Growth != nullptr)
+    {
+      this->Growth->UpdateVTKObjects();
+      vtkClientServerStream stream; // a property would keep the view
+      stream << vtkClientServerStream::Invoke << VTKOBJECT(this->Growth) << "SetView"
+             << VTKOBJECT(this->View) << vtkClientServerStream::End;
+      this->View->GetSession()->ExecuteStream(this->Growth->GetLocation(), stream);
+    }
+  }
+
   std::string TitleOf() const
   {
     return this->View != nullptr
@@ -251,6 +268,7 @@ private:
 
   vtkWeakPointer<vtkSMViewProxy> View;
   AttentionAtlas::ViewTexts Texts;
+  vtkSmartPointer<vtkSMProxy> Growth;
   double Beside = 0; ///< what color bars take at the right of the title, in points
   bool Draws = false;
 };

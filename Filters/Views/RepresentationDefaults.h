@@ -17,8 +17,7 @@
 /// - A render view shows the color bar or legend of what it shows first, and flat surfaces have
 ///   labeled axes; its camera leaves room for them when it is reset. Colors that nothing explains,
 ///   such as those of a picture, have no legend.
-/// - The axes of charts and Image Chart Views have titles, and words in place of the numbers of
-///   rows; the latter show classes by number, since they cannot show colors as they are.
+/// - The axes of charts have titles, and words in place of the numbers of rows.
 /// - A representation or chart starts with what the hint AtlasRepresentation of its source says.
 ///
 /// An existing lookup table or property belongs to the user and is not changed, except that missing

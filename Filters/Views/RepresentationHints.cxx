@@ -1,6 +1,5 @@
 #include "RepresentationHints.h"
 
-#include "Charts.h"
 #include "ColorBars.h"
 #include "ColorMaps.h"
 #include "Coloring.h"
@@ -232,12 +231,8 @@ void ApplyElement(vtkSMProxy* representation, vtkPVXMLElement* element)
   if (kind == "ColorArray")
   {
     const char* suffix = element->GetAttribute("suffix");
-    std::string name = element->GetAttributeOrEmpty("name");
-    if (IsImageChart(representation) && name == "ClassColor")
-    {
-      name = "Class";
-    }
-    ColorBy(representation, suffix != nullptr ? suffix : name, suffix != nullptr);
+    ColorBy(representation, suffix != nullptr ? suffix : element->GetAttributeOrEmpty("name"),
+      suffix != nullptr);
   }
   else if (kind == "Discs")
   {

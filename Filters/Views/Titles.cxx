@@ -2,7 +2,9 @@
 
 #include "ColorBars.h"
 #include "Coloring.h"
+#include "NestedElements.h"
 #include "ProxyValues.h"
+#include "SecondInputs.h"
 #include "Text/ScreenText.h"
 #include "ViewTexts.h"
 
@@ -13,7 +15,6 @@
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
 #include <vtkSMEnumerationDomain.h>
-#include <vtkSMInputProperty.h>
 #include <vtkSMOrderedPropertyIterator.h>
 #include <vtkSMProperty.h>
 #include <vtkSMSourceProxy.h>
@@ -27,7 +28,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 #include <vector>
 
 namespace AttentionAtlas
@@ -61,22 +61,10 @@ constexpr std::array<const char*, 10> TitleProperties = { "AttentionKind", "Laye
   "Quantity", "Circuit", "Query", "Key", "Target", "TargetToken", "Against" };
 constexpr std::array<const char*, 2> TextProperties = { "Prompt", "Sequence" };
 
-/// The hints of a property.
-std::vector<vtkPVXMLElement*> HintsOf(vtkSMProperty* property)
-{
-  std::vector<vtkPVXMLElement*> found;
-  vtkPVXMLElement* hints = property->GetHints();
-  for (unsigned int i = 0; hints != nullptr && i < hints->GetNumberOfNestedElements(); ++i)
-  {
-    found.push_back(hints->GetNestedElement(i));
-  }
-  return found;
-}
-
 /// Whether a property is shown in the panel: all of its visibility decorators allow it.
 bool Applies(vtkSMProperty* property)
 {
-  for (vtkPVXMLElement* hint : HintsOf(property))
+  for (vtkPVXMLElement* hint : ElementsIn(property->GetHints()))
   {
     const char* name = hint->GetAttribute("property");
     const char* value = hint->GetAttribute("value");
@@ -94,10 +82,10 @@ bool Applies(vtkSMProperty* property)
 /// What a hint AtlasTitle or AtlasSpecial of a property says about its value; null if nothing.
 const char* HintOf(vtkSMProperty* property, const std::string& name, int value)
 {
-  for (vtkPVXMLElement* hint : HintsOf(property))
+  for (vtkPVXMLElement* hint : ElementsIn(property->GetHints(), name))
   {
     int meant = 0;
-    if (hint->GetName() == name && hint->GetScalarAttribute("value", &meant) != 0 && meant == value)
+    if (hint->GetScalarAttribute("value", &meant) != 0 && meant == value)
     {
       return hint->GetAttributeOrEmpty("text");
     }
@@ -108,10 +96,8 @@ const char* HintOf(vtkSMProperty* property, const std::string& name, int value)
 /// The prefix in the hint AtlasTitle of a property, or null if there is none.
 const char* PrefixOf(vtkSMProperty* property)
 {
-  const std::vector<vtkPVXMLElement*> hints = HintsOf(property);
-  const auto found = std::find_if(hints.begin(), hints.end(),
-    [](vtkPVXMLElement* hint) { return hint->GetName() == std::string("AtlasTitle"); });
-  return found != hints.end() ? (*found)->GetAttributeOrEmpty("prefix") : nullptr;
+  const std::vector<vtkPVXMLElement*> hints = ElementsIn(property->GetHints(), "AtlasTitle");
+  return !hints.empty() ? hints.front()->GetAttributeOrEmpty("prefix") : nullptr;
 }
 
 std::string Quoted(const std::string& text)
@@ -210,40 +196,11 @@ std::string WordsOf(vtkSMProxy* source, const char* property, vtkPVDataInformati
   return !heads.empty() ? heads : found != nullptr && Applies(found) ? WordsOf(found, data) : "";
 }
 
-/// The sources before a source, the nearest first.
-std::vector<vtkSMSourceProxy*> SourcesOf(vtkSMProxy* source)
-{
-  std::vector<vtkSMSourceProxy*> found;
-  const auto add = [&found](vtkSMProxy* proxy)
-  {
-    auto* one = vtkSMSourceProxy::SafeDownCast(proxy);
-    if (one != nullptr && std::find(found.begin(), found.end(), one) == found.end())
-    {
-      found.push_back(one);
-    }
-  };
-  add(source);
-  for (std::size_t i = 0; i < found.size(); ++i)
-  {
-    vtkNew<vtkSMOrderedPropertyIterator> properties;
-    properties->SetProxy(found[i]);
-    for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
-    {
-      auto* input = vtkSMInputProperty::SafeDownCast(properties->GetProperty());
-      for (unsigned int p = 0; input != nullptr && p < input->GetNumberOfProxies(); ++p)
-      {
-        add(input->GetProxy(p));
-      }
-    }
-  }
-  return found;
-}
-
 /// The words for a place that a source does not choose itself: that of the nearest source before it
 /// which chooses a layer, head or sequence.
 std::string WordsBefore(vtkSMProxy* source, const std::string& property)
 {
-  for (vtkSMSourceProxy* before : SourcesOf(source))
+  for (vtkSMSourceProxy* before : UpstreamOf(source))
   {
     if (before->GetProperty("Layer") != nullptr && before->GetProperty("Head") != nullptr)
     {
@@ -292,7 +249,7 @@ std::string FileOf(vtkSMProxy* source)
 std::string ModelOf(vtkSMProxy* source)
 {
   std::string file;
-  for (vtkSMSourceProxy* before : SourcesOf(source))
+  for (vtkSMSourceProxy* before : UpstreamOf(source))
   {
     for (unsigned int port = 0; port < before->GetNumberOfOutputPorts(); ++port)
     {
@@ -472,17 +429,10 @@ void SetText(vtkSMViewProxy* view, const char* property, const std::string& text
 
 vtkSMProxy* FirstShown(vtkSMProxy* view)
 {
-  vtkSMPropertyHelper shown(view, "Representations");
-  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
-  {
-    vtkSMProxy* representation = shown.GetAsProxy(i);
-    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
-        Number(representation, "Visibility") != 0 && RepresentationHint(representation) != nullptr)
-    {
-      return representation;
-    }
-  }
-  return nullptr;
+  const std::vector<vtkSMProxy*> shown = VisibleIn(view);
+  const auto found = std::find_if(shown.begin(), shown.end(),
+    [](vtkSMProxy* proxy) { return RepresentationHint(proxy) != nullptr; });
+  return found != shown.end() ? *found : nullptr;
 }
 
 std::string MakeTitle(vtkSMProxy* view)
@@ -535,14 +485,11 @@ std::string MakeExplanation(vtkSMProxy* view)
   vtkPVXMLElement* hint = first != nullptr ? RepresentationHint(first) : nullptr;
   vtkPVXMLElement* words = hint != nullptr ? hint->FindNestedElementByName("Explanation") : nullptr;
   add(words != nullptr ? words->GetAttributeOrEmpty("text") : "");
-  vtkSMPropertyHelper shown(view, "Representations");
-  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  for (vtkSMProxy* shown : VisibleIn(view))
   {
-    vtkSMProxy* representation = shown.GetAsProxy(i);
-    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
-        Number(representation, "Visibility") != 0)
+    if (shown->GetProperty("Input") != nullptr)
     {
-      add(FieldText(ShownData(representation), "Signs"));
+      add(FieldText(ShownData(shown), "Signs"));
     }
   }
   return all;

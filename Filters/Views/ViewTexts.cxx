@@ -1,15 +1,11 @@
 #include "ViewTexts.h"
 
-#include <vtkActor.h>
 #include <vtkCamera.h>
 #include <vtkCommand.h>
 #include <vtkCoordinate.h>
 #include <vtkMatrix4x4.h>
 #include <vtkNew.h>
-#include <vtkPVGridAxes3DActor.h>
 #include <vtkPVRenderView.h>
-#include <vtkPropCollection.h>
-#include <vtkProperty.h>
 #include <vtkRenderWindow.h>
 #include <vtkRenderer.h>
 #include <vtkStdString.h>
@@ -19,7 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 namespace AttentionAtlas
@@ -43,113 +38,6 @@ void SetFont(vtkTextProperty* style, const std::string& font, int fontSize)
   }
 }
 
-/// Enlarges what is in a renderer while it renders. What is enlarged is kept: properties that are
-/// other ones with each rendering would let VTK build all buffers anew.
-class Growth : public vtkCommand
-{
-public:
-  static Growth* New() { return new Growth; }
-  vtkTypeMacro(Growth, vtkCommand);
-
-  void Execute(vtkObject* caller, unsigned long event, void*) override
-  {
-    for (const auto& [actor, property] : std::exchange(this->Shown, {}))
-    {
-      actor->SetProperty(property);
-    }
-    for (const auto& [style, size] : std::exchange(this->OfTexts, {}))
-    {
-      style->SetFontSize(size);
-    }
-    if (event == vtkCommand::StartEvent)
-    {
-      this->Enlarge(static_cast<vtkRenderer*>(caller));
-    }
-  }
-
-  std::function<bool()> IsOn;
-
-private:
-  /// A copy of a property with larger points and lines.
-  struct Larger
-  {
-    vtkSmartPointer<vtkProperty> property;
-    vtkMTimeType time = 0; ///< of what it is a copy of
-    double scale = 0;
-  };
-  using AllLarger = std::map<vtkSmartPointer<vtkProperty>, Larger>;
-
-  void Enlarge(vtkRenderer* renderer)
-  {
-    AllLarger before = std::exchange(this->OfShapes, {}); // with those of actors that have gone
-    vtkRenderWindow* window = renderer->GetRenderWindow();
-    const int tiles = window->GetTileScale()[0];
-    const double scale = window->GetDPI() / PointsPerInch * tiles;
-    if (scale == 1 || !this->IsOn())
-    {
-      return;
-    }
-    vtkCollectionSimpleIterator place;
-    vtkPropCollection* all = renderer->GetViewProps();
-    all->InitTraversal(place);
-    while (vtkProp* prop = all->GetNextProp(place))
-    {
-      auto* actor = vtkActor::SafeDownCast(prop);
-      if (actor != nullptr && actor->GetVisibility() != 0)
-      {
-        vtkProperty* property = actor->GetProperty();
-        const auto [entry, isNew] = this->OfShapes.try_emplace(property);
-        if (isNew)
-        {
-          entry->second = Enlarged(property, before[property], scale);
-        }
-        this->Shown.emplace_back(actor, property);
-        actor->SetProperty(entry->second.property);
-      }
-      auto* axes = vtkPVGridAxes3DActor::SafeDownCast(prop);
-      for (int axis = 0; axes != nullptr && tiles != 1 && axis < 3; ++axis)
-      {
-        // Which grow with the pixels per inch themselves.
-        for (vtkTextProperty* style :
-          { axes->GetTitleTextProperty(axis), axes->GetLabelTextProperty(axis) })
-        {
-          if (this->OfTexts.try_emplace(style, style->GetFontSize()).second)
-          {
-            style->SetFontSize(tiles * style->GetFontSize());
-          }
-        }
-      }
-    }
-  }
-
-  static Larger Enlarged(vtkProperty* property, Larger larger, double scale)
-  {
-    if (larger.scale != scale || larger.time != property->GetMTime())
-    {
-      larger.property = vtkSmartPointer<vtkProperty>::New();
-      larger.property->DeepCopy(property);
-      larger.property->SetPointSize(static_cast<float>(scale * property->GetPointSize()));
-      larger.property->SetLineWidth(static_cast<float>(scale * property->GetLineWidth()));
-      larger.time = property->GetMTime();
-      larger.scale = scale;
-    }
-    return larger;
-  }
-
-  AllLarger OfShapes;
-  std::vector<std::pair<vtkSmartPointer<vtkActor>, vtkSmartPointer<vtkProperty>>> Shown;
-  std::map<vtkSmartPointer<vtkTextProperty>, int> OfTexts;
-};
-
-}
-
-void GrowWithLetters(vtkPVRenderView* view, std::function<bool()> isOn)
-{
-  vtkNew<Growth> growth; // kept alive by the renderer
-  growth->IsOn = std::move(isOn);
-  // After all that chooses sizes.
-  view->GetRenderer()->AddObserver(vtkCommand::StartEvent, growth, -1);
-  view->GetRenderer()->AddObserver(vtkCommand::EndEvent, growth);
 }
 
 void ViewTexts::Enter(vtkPVRenderView* view, std::function<void()> place)

@@ -35,12 +35,6 @@ inline double InkOn(const double* back)
   return Lightness(back) > 0.5 ? 0 : 1;
 }
 
-/// Lets what has a size in pixels grow with the letters of a view, on screens of more pixels per
-/// inch and in larger pictures: its points, its lines and the texts of labelled axes, in renderings
-/// at whose begin `isOn`. Once per view. A server that renders for a client knows no titles, and
-/// lets only diagrams grow.
-void GrowWithLetters(vtkPVRenderView* view, std::function<bool()> isOn);
-
 /// Texts that lie over the scene of a render view, in fonts that have their letters. They are black
 /// on a light background and white on a dark one. Sizes are in points, places in pixels from the
 /// lower left of the view; of a picture that is rendered tile by tile, from that of the whole.

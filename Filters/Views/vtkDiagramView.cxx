@@ -3,8 +3,10 @@
 #include "Titles.h"
 #include "ViewTexts.h"
 #include "vtkSquaresRepresentation.h"
+#include "vtkViewGrowth.h"
 
 #include <vtkCompositeRepresentation.h>
+#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVDataRepresentation.h>
 #include <vtkPVRenderViewDataDeliveryManager.h>
@@ -27,7 +29,9 @@ vtkDiagramView::vtkDiagramView()
   : OwnTexts(std::make_unique<AttentionAtlas::ViewTexts>())
 {
   this->OwnTexts->Enter(this, [this] { this->Lines().Show(*this->OwnTexts); });
-  AttentionAtlas::GrowWithLetters(this, [] { return true; });
+  vtkNew<vtkViewGrowth> growth;
+  growth->SetOn(true);
+  growth->SetView(this);
 }
 
 vtkDiagramView::~vtkDiagramView()

@@ -37,12 +37,11 @@ pqObjectBuilder* Builder()
 /// The type of view in which a hint shows an output; empty if there is none.
 QString HintedView(vtkPVXMLElement* hints, int port)
 {
-  for (unsigned int i = 0; i < hints->GetNumberOfNestedElements(); ++i)
+  for (vtkPVXMLElement* hint : AttentionAtlas::ElementsIn(hints, "View"))
   {
-    vtkPVXMLElement* hint = hints->GetNestedElement(i);
     int of = port;
     hint->GetScalarAttribute("port", &of);
-    if (hint->GetName() == std::string("View") && of == port)
+    if (of == port)
     {
       return hint->GetAttributeOrEmpty("type");
     }

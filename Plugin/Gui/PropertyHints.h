@@ -1,5 +1,7 @@
 #pragma once
 
+#include "NestedElements.h"
+
 #include <vtkPVXMLElement.h>
 #include <vtkSMProperty.h>
 
@@ -19,9 +21,9 @@ inline QList<QString> ComponentLabels(vtkSMProperty* property)
 {
   QList<QString> labels;
   vtkPVXMLElement* hint = FindHint(property, "ShowComponentLabels");
-  for (unsigned int i = 0; hint != nullptr && i < hint->GetNumberOfNestedElements(); ++i)
+  for (vtkPVXMLElement* element : AttentionAtlas::ElementsIn(hint))
   {
-    labels.push_back(hint->GetNestedElement(i)->GetAttributeOrEmpty("label"));
+    labels.push_back(element->GetAttributeOrEmpty("label"));
   }
   return labels;
 }

@@ -271,23 +271,14 @@ vtkSMSourceProxy* FindUpstream(
 std::set<vtkSMProxy*> ModelsOf(vtkSMProxy* proxy)
 {
   std::set<vtkSMProxy*> models;
-  std::set<vtkSMProxy*> seen;
-  std::vector<vtkSMProxy*> open = { proxy };
-  while (!open.empty())
+  for (vtkSMSourceProxy* source : UpstreamOf(proxy))
   {
-    auto* source = vtkSMSourceProxy::SafeDownCast(open.back());
-    open.pop_back();
-    if (source == nullptr || source->GetNumberOfOutputPorts() == 0 || !seen.insert(source).second)
-    {
-      continue;
-    }
-    if (HasFormat(source, Formats::Recording) || HasFormat(source, Formats::Transformer) ||
-        HasFormat(source, Formats::Corpus))
+    if (source->GetNumberOfOutputPorts() > 0 &&
+        (HasFormat(source, Formats::Recording) || HasFormat(source, Formats::Transformer) ||
+          HasFormat(source, Formats::Corpus)))
     {
       models.insert(source);
     }
-    const std::vector<vtkSMProxy*> inputs = InputsOf(source);
-    open.insert(open.end(), inputs.begin(), inputs.end());
   }
   return models;
 }

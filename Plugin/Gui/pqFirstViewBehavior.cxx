@@ -1,5 +1,6 @@
 #include "pqFirstViewBehavior.h"
 
+#include "NestedElements.h"
 #include "OpenedViews.h"
 
 #include <pqActiveObjects.h>
@@ -28,34 +29,20 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
+#include <vector>
 
 namespace
 {
 
-/// The elements of a name in another one.
-QList<vtkPVXMLElement*> ElementsIn(vtkPVXMLElement* element, const std::string& name)
+std::vector<vtkPVXMLElement*> FirstViews(pqPipelineSource* source)
 {
-  QList<vtkPVXMLElement*> found;
-  for (unsigned int i = 0; element != nullptr && i < element->GetNumberOfNestedElements(); ++i)
-  {
-    if (vtkPVXMLElement* nested = element->GetNestedElement(i); nested->GetName() == name)
-    {
-      found.push_back(nested);
-    }
-  }
-  return found;
-}
-
-QList<vtkPVXMLElement*> FirstViews(pqPipelineSource* source)
-{
-  return ElementsIn(source->getProxy()->GetHints(), "AtlasFirstView");
+  return AttentionAtlas::ElementsIn(source->getProxy()->GetHints(), "AtlasFirstView");
 }
 
 /// Whether the numbers that a hint states are so in the field data of an output.
 bool Holds(vtkPVXMLElement* hint, vtkPVDataInformation* data)
 {
-  const QList<vtkPVXMLElement*> fields = ElementsIn(hint, "Field");
+  const std::vector<vtkPVXMLElement*> fields = AttentionAtlas::ElementsIn(hint, "Field");
   return std::all_of(fields.begin(), fields.end(),
     [data](vtkPVXMLElement* field)
     {
@@ -153,7 +140,7 @@ void pqFirstViewBehavior::shutdown()
 
 void pqFirstViewBehavior::meet(pqPipelineSource* source)
 {
-  if (!FirstViews(source).isEmpty())
+  if (!FirstViews(source).empty())
   {
     this->connect(source, SIGNAL(modifiedStateChanged(pqServerManagerModelItem*)),
       SLOT(hear(pqServerManagerModelItem*)));

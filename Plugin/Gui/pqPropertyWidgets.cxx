@@ -66,10 +66,8 @@ Words WordsOf(vtkSMProperty* property)
       words[choices->GetEntryText(i)] = info;
     }
   }
-  vtkPVXMLElement* list = FindHint(property, "AtlasWords");
-  for (unsigned int i = 0; list != nullptr && i < list->GetNumberOfNestedElements(); ++i)
+  for (vtkPVXMLElement* entry : AttentionAtlas::ElementsIn(FindHint(property, "AtlasWords")))
   {
-    vtkPVXMLElement* entry = list->GetNestedElement(i);
     words[entry->GetAttributeOrEmpty("text")] = entry->GetAttributeOrEmpty("info");
   }
   return words;

@@ -118,12 +118,13 @@ class Bars(FirstShow):
         self.assertEqual(titles(view), ["Residue (place in its chain)"])
 
     def test_a_legend_goes_and_comes_with_its_colors(self):
-        """The marks of patches are there for one head, and not for all of them."""
+        """The marks of patches are there for one head, and not for all of them. A word is no patch that was chosen: the
+        gray arrows of other patches alone need no legend."""
         recording = atlastest.read_recording(atlastest.RECORDING.parent / "words-and-pictures.safetensors")
         patches = simple.PatchAttention(Input=recording)
 
-        def shown(view, all_heads):
-            patches.AllHeads = all_heads
+        def shown(view, all_heads, token=2):
+            patches.AllHeads, patches.Token = all_heads, token
             simple.Render(view)
             return [list(bar.LookupTable.Annotations)[1::2] for bar in bars(view)]
 
@@ -132,30 +133,27 @@ class Bars(FirstShow):
         displays = [simple.Show(simple.OutputPort(patches, port), view) for port in (1, 2, 4)]
         for all_heads in (0, 1, 0, 1, 0):
             self.assertEqual(shown(view, all_heads), [] if all_heads else [legend])
+        self.assertEqual([shown(view, 0, token) for token in (-1, 2)], [[], [legend]])
         displays[0].SetScalarBarVisibility(view, False)
         for all_heads in (1, 0):
             self.assertEqual(shown(view, all_heads), [], "hidden by the user")
 
     def test_the_title_of_a_legend_follows_the_data(self):
-        """How much of the attention goes to words, of a token of the first picture and of the first word; also of a state.
-        A title of the user stays."""
-        recording = atlastest.read_recording(atlastest.RECORDING.parent / "words-and-pictures.safetensors")
-        patches = simple.PatchAttention(registrationName="Patches", Input=recording)
+        """Of heads of another layer; also of a state. A title of the user stays."""
+        words = simple.AttentionSentence(registrationName="Words", Input=self.recording, Layer=4, Heads=[3, 11])
         view = self.view()
-        simple.Show(simple.OutputPort(patches, 1), view)
-        simple.Show(simple.OutputPort(patches, 2), view)
+        simple.Show(words, view)
         for is_state in (False, True):
             if is_state:
                 self.reload()
                 (view,) = simple.GetViews()
-                patches = simple.FindSource("Patches")
-            for token, share in ((-1, 20), (0, 100), (2, 0), (0, 100)):
-                patches.Token = token
+                words = simple.FindSource("Words")
+            for words.Layer in (5, 4):
                 simple.Render(view)
-                self.assertEqual(titles(view), [f"{share}% of attention on words"])
+                self.assertEqual(titles(view), [f"Layer {words.Layer}"])
         (bar,) = bars(view)
         bar.Title = "mine"
-        patches.Token = 2
+        words.Layer = 5
         simple.Render(view)
         self.assertEqual(titles(view), ["mine"])
 
@@ -221,6 +219,28 @@ class Bars(FirstShow):
             simple.Render(view)
             self.assertEqual([bar.DrawBackground for bar in bars(view)], [isOn])
             simple.Delete(view)
+
+    def test_the_ground_of_a_legend_is_the_users(self):
+        """The gray that was switched off, or its other color, when entries go and come, also of a state."""
+        words = simple.AttentionSentence(registrationName="Words", Input=self.recording, Layer=4, Heads=[3, 11])
+        color = [channel / 255 for channel in atlastest.arrays_of(atlastest.fetch(words), "CellData")["HeadColor"][0][:3]]
+        view = self.view(UseColorPaletteForBackground=0, Background=color)
+        simple.Show(words, view)
+        simple.Render(view)
+        (bar,) = bars(view)
+        blue = [0.2, 0.4, 0.6, 1]
+        for ground in ((0, list(bar.BackgroundColor)), (1, blue)):
+            bar.DrawBackground, bar.BackgroundColor = ground
+            for is_state in (False, True):
+                if is_state:
+                    self.reload()
+                    (view,) = simple.GetViews()
+                    words = simple.FindSource("Words")
+                    simple.Render(view)
+                for words.Heads in ([3, 7, 11], [7, 11], [3, 11]):
+                    simple.Render(view)
+                    (bar,) = bars(view)
+                    self.assertEqual((bar.DrawBackground, list(bar.BackgroundColor)), ground)
 
     def test_two_views_have_two_legends_of_one_array(self):
         """Of the colors of tokens by their norm and by their position; also after a change of one, and of a state."""

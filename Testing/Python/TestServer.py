@@ -105,7 +105,7 @@ def show_surface(torus, view):
 
 
 def show_torus():
-    """The class map, its pairs, and the donut."""
+    """The class map, its pairs, the donut, and the pairs as points on a screen of many pixels per inch."""
     model = atlastest.read_model()
     torus = atlastest.torus(model, Quantities=["ClassColor", "Attention"])
     view = atlastest.chart_view()
@@ -116,7 +116,11 @@ def show_torus():
     view = simple.CreateRenderView(ViewSize=[300, 300], OrientationAxesVisibility=0)
     simple.Show(donut, view)
     simple.ResetCamera(view)
-    return {**arrays, **pictures("donut", view)}
+    arrays.update(pictures("donut", view))
+    view = simple.CreateRenderView(ViewSize=[300, 300], OrientationAxesVisibility=0, PPI=144)
+    simple.Show(simple.TokenPairs(Input=model), view, Representation="Points", PointSize=10)
+    simple.ResetCamera(view)
+    return {**arrays, **pictures("points", view)}
 
 
 def show_training():

@@ -610,11 +610,17 @@ TEST(PatchAttentionOfWords, ArrowsMarksAndMeans)
                                   Link(6, 3), Link(8, 4), Link(9, 4)));
   EXPECT_THAT(patches.Links(2), ElementsAre(Link(1, 0)));
   EXPECT_THAT(patches.Cells("Mark", 2), ElementsAre(1)); // to a word
-  EXPECT_THAT(patches.FieldTexts("MarkColor Legend", 1),
-    ElementsAre(testing::StartsWith("0% of attention on words\n")));
-  patches->SetToken(1);
-  EXPECT_THAT(patches.FieldTexts("MarkColor Legend", 1),
-    ElementsAre(testing::StartsWith("100% of attention on words\n")));
+  const auto expectExplained = [&patches](const char* share, const char* legend)
+  {
+    EXPECT_THAT(patches.FieldTexts("Signs", 0), ElementsAre(testing::HasSubstr(share)));
+    EXPECT_THAT(patches.FieldTexts("MarkColor Legend", 1), ElementsAre(legend));
+  };
+  // A word has no place: no frame around it, and no arrow from it.
+  expectExplained(
+    " to its patch. 0% goes to words. An arrow", "Marks\n150 150 150 of other patches");
+  patches->SetToken(1); // a patch, whose mark is to a word
+  expectExplained(" to its patch. 100% goes to words. An arrow",
+    "Marks\n0 217 242 strongest key\n51 230 51 chosen patch\n150 150 150 of other patches");
   patches->SetToken(-1);
   patches->SetHead(-1);
   patches->SetMeanOfLayers(true); // keys 5, 3, 10 and 6, of which 10 is a word
