@@ -616,11 +616,12 @@ TEST(PatchAttentionOfWords, ArrowsMarksAndMeans)
     EXPECT_THAT(patches.FieldTexts("MarkColor Legend", 1), ElementsAre(legend));
   };
   // A word has no place: no frame around it, and no arrow from it.
-  expectExplained(
-    " to its patch. 0% goes to words. An arrow", "Marks\n150 150 150 of other patches");
+  expectExplained(" to its patch. 0% goes to words. An arrow",
+    "Marks\n150 150 150 strongest keys of other patches");
   patches->SetToken(1); // a patch, whose mark is to a word
   expectExplained(" to its patch. 100% goes to words. An arrow",
-    "Marks\n0 217 242 strongest key\n51 230 51 chosen patch\n150 150 150 of other patches");
+    "Marks\n0 217 242 strongest key\n51 230 51 chosen patch\n150 150 150 strongest keys of other "
+    "patches");
   patches->SetToken(-1);
   patches->SetHead(-1);
   patches->SetMeanOfLayers(true); // keys 5, 3, 10 and 6, of which 10 is a word
