@@ -318,7 +318,8 @@ TEST(VisionConfigs, BadSettingsAreRefused)
   const auto parse = [](const std::string& text) { ParseVision(text); };
   ExpectRefusals<ModelError>(
     { { BadLlava(R"(, "text_config": {"model_type": "falcon"})"),
-        "unknown model_type 'falcon' of the text, expected one of gemma, gemma2, gemma3_text, llama, ministral3, "
+        "unknown model_type 'falcon' of the text, expected one of gemma, gemma2, gemma3_text, "
+        "llama, ministral3, "
         "mistral, qwen2" },
       { BadLlava(R"(, "vision_config": {"model_type": "pixtral"})"),
         "unknown model_type 'pixtral', expected one of clip_vision_model, siglip_vision_model" },

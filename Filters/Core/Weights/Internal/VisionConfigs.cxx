@@ -428,6 +428,7 @@ TransformerConfig ParseGemma3(const Settings& settings)
 TransformerConfig ParsePaliGemma(const Settings& settings)
 {
   TransformerConfig text = ParseText(settings, RequirePart(settings, "text_config"), "gemma", true);
+  text.logitCap = 0; // whatever final_logit_softcapping is, which is of texts that are saved alone
   TransformerConfig encoder = ParseSiglip(RequirePart(settings, "vision_config"), SiglipDefaults);
   VisionConfig vision;
   vision.layersRead = encoder.layers;
