@@ -1,5 +1,6 @@
 #include "PictureTokens.h"
 
+#include "Base/Error.h"
 #include "Base/Index.h"
 #include "RecordPictures.h"
 
@@ -233,9 +234,23 @@ std::vector<TiledPicture> TiledPictures(
 std::vector<std::int32_t> KeyEnds(const TransformerConfig& config, const TransformerInput& input)
 {
   std::vector<std::int32_t> ends;
-  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  for (std::size_t s = 0; s < input.tokens.size(); ++s)
   {
+    const std::vector<std::int64_t>& sequence = input.tokens[s];
     std::size_t end = 0;
+    if (config.vision->seesWholePrompts)
+    {
+      const std::size_t prompt =
+        input.prompts.empty() ? sequence.size() : ToIndex(input.prompts[s]);
+      end = std::min(prompt, sequence.size());
+      for (std::int64_t l = 0; l < config.layers; ++l)
+      {
+        const std::int64_t window = config.Window(l);
+        ThrowIf<OptionError>(window > 0 && end > ToIndex(window), "sequence ", s,
+          ": expected a prompt of at most ", window, " tokens, the window of layer ", l, " of ",
+          config.architecture, ", found ", end, ".");
+      }
+    }
     for (std::size_t t = 0; t < sequence.size(); ++t)
     {
       end = std::max(end, t + 1);

@@ -62,7 +62,8 @@ std::vector<TiledPicture> TiledPictures(
   const TransformerConfig& config, const std::vector<TilePlace>& tiles);
 
 /// Of each token of all sequences, how many of the first tokens of its sequence it sees: itself and
-/// those before, and those of the same picture. For a model with seesWholePictures.
+/// those before, and those of the same picture or prompt. For a model with seesWholePictures or
+/// seesWholePrompts.
 std::vector<std::int32_t> KeyEnds(const TransformerConfig& config, const TransformerInput& input);
 
 /// Adds what the pictures show to a recording of texts, and which parts of them tokens cover.

@@ -296,7 +296,7 @@ bool TransformerInput::operator==(const TransformerInput& other) const
          this->images == other.images && this->pixels == other.pixels &&
          this->tiles == other.tiles && this->extents == other.extents &&
          this->source == other.source && this->sounds == other.sounds &&
-         this->features == other.features;
+         this->features == other.features && this->prompts == other.prompts;
 }
 
 void CheckInput(

@@ -30,6 +30,8 @@ struct TransformerInput
   std::vector<std::vector<std::int64_t>> source; ///< tokens of the encoder, per sequence
   std::vector<float> features; ///< log-mel features of the encoder [sounds, bands, frames]
   std::int64_t sounds = 0;
+  std::vector<std::int64_t> prompts; ///< per sequence, the number of its tokens that are of its
+                                     ///< prompt, for VisionConfig::seesWholePrompts; empty: all
 
   bool operator==(const TransformerInput& other) const;
 };

@@ -107,6 +107,10 @@ void GeneratedText::Extend(const std::shared_ptr<const OpenTransformer>& model,
     this->Options = options;
     this->Options.progress = {};
   }
+  if (config.vision != nullptr && config.vision->seesWholePrompts)
+  {
+    input.input.prompts = steps.given;
+  }
   for (std::size_t s = 0; s < this->Tokens.size(); ++s)
   {
     std::vector<std::int64_t>& sequence = input.input.tokens[s];

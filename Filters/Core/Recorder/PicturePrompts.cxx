@@ -1,6 +1,7 @@
 #include "PicturePrompts.h"
 
 #include "Base/Error.h"
+#include "Base/TextEnds.h"
 #include "EncodedPrompt.h"
 #include "Internal/VideoText.h"
 #include "Preprocessing/PictureTokens.h"
@@ -335,7 +336,7 @@ std::vector<std::string> PicturePrompts::Expand(
     {
       text += this->Written(number, false);
     }
-    expanded.push_back(text + texts.front());
+    expanded.push_back(text + this->Begun(texts.front()));
     return expanded;
   }
   ThrowIf<OptionError>(found != this->Count(), name, ": expected a marker, ", spelled,
@@ -355,9 +356,24 @@ std::vector<std::string> PicturePrompts::Expand(
         number++, !own.empty() && text.compare(marker.first, marker.second, own) == 0);
       end = marker.first + marker.second;
     }
-    line += text.substr(end);
+    line += this->Begun(text.substr(end));
   }
   return expanded;
+}
+
+/// What follows the pictures of a prompt: with the token that begins texts, and a line break
+/// (PaliGemma), unless it is there.
+std::string PicturePrompts::Begun(const std::string& text) const
+{
+  if (!this->Model.GetModel().GetConfig().vision->seesWholePrompts)
+  {
+    return text;
+  }
+  const bool isOther =
+    !this->Model.GetTokenizer().IdOf("<bos>") && this->Model.GetTokenizer().IdOf("<s>");
+  const std::string begin = isOther ? "<s>" : "<bos>";
+  this->RequireTokens({ begin });
+  return BeginsWith(text, begin) ? text : begin + text + "\n";
 }
 
 void PicturePrompts::Expand(

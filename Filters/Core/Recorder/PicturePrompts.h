@@ -75,6 +75,7 @@ private:
   std::string PictureText(std::int64_t picture, bool isOwnMarker) const;
   std::string VideoText(std::int64_t video) const;
   /// A picture or video in the text of the model.
+  std::string Begun(const std::string& text) const;
   std::string Written(std::int64_t number, bool isOwnMarker) const
   {
     return this->AreTiledVideos() ? this->VideoText(number)

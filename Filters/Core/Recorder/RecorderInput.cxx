@@ -304,10 +304,12 @@ std::string Spaced(const std::string& letters)
   return text;
 }
 
-/// Encodes each text; an error message gives its number.
+/// Encodes each text, which may have all special tokens; an error message gives its number.
 void Encode(const RecorderSources& sources, const std::vector<std::string>& texts,
-  const std::string& name, const Tokenizer& tokenizer, RecorderInput& result)
+  const std::string& name, const Tokenizer& tokenizer, RecorderInput& result,
+  bool areComplete = false)
 {
+  const bool adds = sources.addSpecialTokens && !areComplete;
   const PromptFormat format =
     sources.prompts.empty() ? FormatOfFile(sources.promptFile) : sources.promptFormat;
   const bool spaces =
@@ -315,8 +317,8 @@ void Encode(const RecorderSources& sources, const std::vector<std::string>& text
   for (const std::string& text : texts)
   {
     const std::string place = Concat(name, ", prompt ", result.input.tokens.size() + 1);
-    const Encoding encoding = AtPlace<Error>(place, [&]
-      { return tokenizer.EncodePrompt(spaces ? Spaced(text) : text, sources.addSpecialTokens); });
+    const Encoding encoding = AtPlace<Error>(
+      place, [&] { return tokenizer.EncodePrompt(spaces ? Spaced(text) : text, adds); });
     ThrowIf<OptionError>(encoding.ids.empty(), place, ": expected a text, found no tokens.");
     result.input.tokens.push_back(encoding.ids);
     if (tokenizer.HasSegments())
@@ -503,7 +505,8 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
   {
     const Tokenizer& tokenizer = model.GetTokenizer(); // without one the text is not read
     const NamedTexts found = TextsOf(sources, result.warnings);
-    Encode(sources, pictures.Expand(found.texts, found.name), found.name, tokenizer, result);
+    Encode(sources, pictures.Expand(found.texts, found.name), found.name, tokenizer, result,
+      model.GetModel().GetConfig().vision->seesWholePrompts);
   }
   else
   {

@@ -353,7 +353,8 @@ public:
     {
       this->Places = TextPlaces(config, input);
     }
-    if (config.vision != nullptr && config.vision->seesWholePictures)
+    if (config.vision != nullptr &&
+        (config.vision->seesWholePictures || config.vision->seesWholePrompts))
     {
       this->Ends = KeyEnds(config, input);
     }

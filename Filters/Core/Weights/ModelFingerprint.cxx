@@ -78,7 +78,7 @@ std::vector<std::string> FieldsOf(const VisionConfig& value)
   BYTES_OF_FIELDS(encoder, layersRead, merge, projectorNorm, projectorEpsilon, projectorHasTwo,
     projectorActivation, imageToken, videoToken, rotarySections, positionsPerSecond, averages,
     joinsByMatrix, interleavesSections, deepLayers, deepProjectors, seesWholePictures, gridSizes,
-    mostTiles, moreLayersRead, startToken, endToken);
+    mostTiles, moreLayersRead, startToken, endToken, seesWholePrompts);
 }
 std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
 {
@@ -106,7 +106,8 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     mixers, mixerTaps, mixerBias, mixerHeads, mixerKeyHeads, mixerValueDimension, mixerKeyDimension,
     mixerRate, mixerEpsilon, mixerNormPlace, gatesAttention, chunks, growsUnrotated, expertScores,
     expertBias, expertGroupScores, expertLeastSum, expertScalesInput, expertTolerance,
-    predictionLayers, alignsPositions, alternatesAxes);
+    predictionLayers, alignsPositions, alternatesAxes, mixerTapsBias, mixerLeastStep, mixerMostStep,
+    expertSumOffset, expertsBesideMlp);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

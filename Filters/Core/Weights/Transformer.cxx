@@ -3,6 +3,7 @@
 #include "Adapter.h"
 #include "Base/Error.h"
 #include "Base/Joined.h"
+#include "Base/TextEnds.h"
 #include "CheckpointConfig.h"
 #include "Files/GgufFile.h"
 #include "Files/MappedFile.h"
@@ -10,6 +11,7 @@
 #include "ImageProcessor.h"
 #include "Internal/Quantization.h"
 #include "Internal/TensorFile.h"
+#include "Internal/TensorNames.h"
 
 #include <algorithm>
 #include <optional>
@@ -108,6 +110,40 @@ bool HasOwnConfig(const std::filesystem::path& path, const std::filesystem::path
   return hasCheckpoint || FileExists(folder / MetaConfigFile);
 }
 
+/// A model of pictures among words whose files have its text alone, such as those of other
+/// programs, is that text.
+TransformerConfig WithoutAbsentEncoder(TransformerConfig config, const TensorViews& tensors)
+{
+  const auto isOfEncoder = [](const auto& tensor)
+  {
+    return std::any_of(OuterImagePrefixes.begin(), OuterImagePrefixes.end(),
+      [&](const OuterPrefix& outer) { return BeginsWith(tensor.first, outer.base); });
+  };
+  if (config.vision != nullptr && std::none_of(tensors.begin(), tensors.end(), isOfEncoder))
+  {
+    config.vision = nullptr;
+  }
+  return config;
+}
+
+/// MLX stores whole gains, not less 1, of models with convolutions, whose taps lie before an axis
+/// of 1 there.
+TransformerConfig WithGainsOf(TransformerConfig config, const TensorViews& tensors)
+{
+  const std::string taps = config.mixerTaps > 1 ? NamesFor(config).mixerTaps.weight : "";
+  const auto isOfMlx = [&](const auto& tensor)
+  {
+    const Shape& shape = tensor.second.shape;
+    return !taps.empty() && EndsWith(tensor.first, taps) && shape.size() == 3 &&
+           shape[1] == config.mixerTaps && shape[2] == 1;
+  };
+  if (std::any_of(tensors.begin(), tensors.end(), isOfMlx))
+  {
+    config.gainOffset = 0;
+  }
+  return config;
+}
+
 }
 
 std::filesystem::path FindWeights(const std::filesystem::path& folder)
@@ -167,7 +203,8 @@ std::string ModelName(const std::filesystem::path& path)
 }
 
 Transformer::Transformer(TransformerConfig config, WeightFiles files, std::filesystem::path adapter)
-  : Config(std::move(config))
+  : Config(
+      WithGainsOf(WithoutAbsentEncoder(std::move(config), files.GetTensors()), files.GetTensors()))
   , Files(std::move(files))
   , Weights(BindTransformerWeights(this->Config, this->Files))
   , Adapter(std::move(adapter))

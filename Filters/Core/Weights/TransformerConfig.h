@@ -158,8 +158,10 @@ enum class Mixer
   Attention,
   ShortConvolution, ///< C (convolution of B x), where B, C and x are linear in a token (Liquid AI
                     ///< 2025: LFM2)
-  DeltaRule         ///< a state of each head that decays, and learns the value of each key (Yang et
+  DeltaRule,        ///< a state of each head that decays, and learns the value of each key (Yang et
                     ///< al. 2025: gated delta networks)
+  StateSpace        ///< a state of each head that decays, and to which each token adds (Dao and Gu
+                    ///< 2024: Mamba-2)
 };
 
 /// Everything that defines a transformer except its weights: its sizes and the structure of its
@@ -394,11 +396,11 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t predictionLayers = 0;  ///< layers behind those of the model, which predict further
                                       ///< tokens, that its files may have and a run leaves out
 
-  std::vector<Mixer> mixers;  ///< per layer; empty: all have attention. What follows is of those
-                              ///< without, see LayerMixer
-  std::int64_t mixerTaps = 0; ///< tokens that their convolutions read, up to the token itself
-  bool mixerBias = false; ///< ShortConvolution: whether the matrices and the convolution have one
-  std::int64_t mixerHeads = 0;          ///< DeltaRule: heads of values, and
+  std::vector<Mixer> mixers;   ///< per layer; empty: all have attention. What follows is of those
+                               ///< without, see LayerMixer
+  std::int64_t mixerTaps = 0;  ///< tokens that their convolutions read, up to the token itself
+  bool mixerBias = false;      ///< ShortConvolution, StateSpace: whether the matrices have one
+  std::int64_t mixerHeads = 0; ///< DeltaRule, StateSpace: heads of values, and
   std::int64_t mixerKeyHeads = 0;       ///< of queries and keys, which divide them
   std::int64_t mixerValueDimension = 0; ///< of a head
   std::int64_t mixerKeyDimension = 0;   ///< likewise
@@ -407,6 +409,13 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   NormPlace mixerNormPlace = NormPlace::BeforeSublayer; ///< in their layers
   bool gatesAttention = false; ///< what a head writes is multiplied by the sigmoid of a vector that
                                ///< is linear in what its query is (Qiu et al. 2025)
+  bool mixerTapsBias = false;  ///< whether the convolutions of layers without attention have a bias
+  double mixerLeastStep = 0;   ///< StateSpace: limits of the steps of time of tokens
+  double mixerMostStep = 0;    ///< likewise; 0: none
+  double expertSumOffset = 0;  ///< added to the sum by which weights of experts are divided (LFM2)
+  bool expertsBesideMlp = false; ///< layers have an MLP and experts, each with a normalization
+                                 ///< before and one after; their sum is what is added (Gemma 4).
+                                 ///< Routers have a normalization of their own
 
   /// Whether layer l has attention.
   bool HasAttention(std::int64_t layer) const
@@ -605,8 +614,10 @@ struct VisionConfig
   std::int64_t mostTiles = 0;
   std::vector<std::int64_t> moreLayersRead; ///< like layersRead; a patch's hidden states there are
                                             ///< joined behind that one (LLaVA)
-  std::int64_t startToken = -1; ///< ids before and behind the tokens of a picture (Gemma 3); -1:
-  std::int64_t endToken = -1;   ///< none
+  std::int64_t startToken = -1;  ///< ids before and behind the tokens of a picture (Gemma 3); -1:
+  std::int64_t endToken = -1;    ///< none
+  bool seesWholePrompts = false; ///< tokens of a prompt see all of it, under a causal mask of those
+                                 ///< that are generated (PaliGemma)
 };
 
 /// The names of the supported architectures, separated by ", ".

@@ -5,6 +5,7 @@
 #include "Base/Index.h"
 #include "Base/TextEnds.h"
 #include "Files/PackedNumbers.h"
+#include "FloatValues.h"
 #include "Internal/LayerBinder.h"
 #include "ResizedPositions.h"
 
@@ -305,6 +306,23 @@ private:
     return found != names.end() ? *found : names[1];
   }
 
+  /// A tensor of MLX, whose second axis comes last there.
+  TensorView ChannelsFirst(const TensorView& stored, const Shape& shape)
+  {
+    const FloatValues values(stored);
+    const std::int64_t channels = shape[1];
+    const std::int64_t outputs = shape[0];
+    const auto pixels = static_cast<std::int64_t>(stored.Count()) / outputs / channels;
+    std::vector<float> moved(stored.Count());
+    for (std::int64_t i = 0; i < outputs * pixels * channels; ++i)
+    {
+      const std::int64_t output = i / (pixels * channels);
+      const std::int64_t pixel = i / channels % pixels;
+      moved[(output * channels + i % channels) * pixels + pixel] = values.Data()[i];
+    }
+    return this->Keep(std::move(moved), shape);
+  }
+
   /// A convolution whose stride equals its size is a matrix on the pixels of a patch.
   void BindPatchEmbedding()
   {
@@ -324,7 +342,11 @@ private:
     {
       shape.insert(shape.begin() + 2, config.patchFrames);
     }
-    linear.weight = this->Get(patches, shape);
+    Shape channelsLast = shape;
+    std::rotate(channelsLast.begin() + 1, channelsLast.begin() + 2, channelsLast.end());
+    const bool isMlx = found != nullptr && found->shape == channelsLast && shape != channelsLast;
+    linear.weight =
+      isMlx ? this->ChannelsFirst(this->Get(patches), shape) : this->Get(patches, shape);
     if (config.patchBias)
     {
       linear.bias = this->Get(this->Prefix + this->Name.patches.bias, { d });

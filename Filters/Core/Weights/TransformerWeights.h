@@ -59,6 +59,11 @@ struct ExpertTensors
 {
   LinearTensors router;            ///< outputs: a score of each expert
   TensorView bias;                 ///< one number per expert, by which they are chosen; or missing
+  TensorView scales;               ///< one per expert, of its weight; or missing
+  NormTensors routerNorm;          ///< these: with expertsBesideMlp. Of what the router reads,
+  NormTensors norm;                ///< of what experts read,
+  NormTensors after;               ///< of what they give,
+  NormTensors mlpAfter;            ///< and of what the MLP gives
   std::vector<LinearTensors> gate; ///< without `up`: gate and linear part, by turns if they are
                                    ///< limited (gpt-oss), else gate first (Llama 4)
   std::vector<LinearTensors> up;   ///< linear part
@@ -102,7 +107,7 @@ struct LayerSideTensors
 struct MixerTensors
 {
   LinearTensors query; ///< ShortConvolution: outputs are B, C and x
-  LinearTensors key;   ///< these, and what has heads: DeltaRule
+  LinearTensors key;   ///< these, and what has heads: DeltaRule, and all but `rate` StateSpace
   LinearTensors value;
   LinearTensors gate;
   LinearTensors rate;
@@ -112,7 +117,9 @@ struct MixerTensors
   TensorView tapsBias;          ///< [channels]; or missing
   TensorView decayScale;        ///< [mixerHeads], the logarithm
   TensorView decayShift;        ///< [mixerHeads]
-  NormTensors norm;             ///< [mixerValueDimension], of what each head gives
+  TensorView skip;              ///< [mixerHeads], StateSpace
+  NormTensors norm;             ///< [mixerValueDimension], of what each head gives; StateSpace: of
+                                ///< all together [mixerHeads mixerValueDimension]
   LinearTensors output;
 };
 

@@ -30,7 +30,8 @@ using testing::HasSubstr;
 namespace
 {
 
-/// lfm2-d: a convolution in layers 0 and 2; qwen3_5_text-a: delta rules in layers 0 and 1.
+/// bamba-a: a state space in layers 0 and 2; lfm2-d: a convolution there; qwen3_5_text-a: delta
+/// rules in layers 0 and 1.
 class Hybrids : public testing::TestWithParam<const char*>
 {
 protected:
@@ -60,7 +61,7 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, Hybrids, testing::Values("lfm2-d", "qwen3_5_text-a"),
+INSTANTIATE_TEST_SUITE_P(, Hybrids, testing::Values("bamba-a", "lfm2-d", "qwen3_5_text-a"),
   [](const auto& test) { return std::string(test.param).substr(0, 4); });
 
 TEST_P(Hybrids, ComponentsAddUpToTheLogitsOfTheOriginal)

@@ -3,6 +3,7 @@
 #include "Files/Safetensors.h"
 #include "Recording/RecordedAttention.h"
 #include "Recording/Recording.h"
+#include "Weights/TransformerConfig.h"
 
 #include <cmath>
 #include <cstdint>
@@ -24,6 +25,18 @@ inline constexpr double StreamTolerance = 2e-4; ///< of hidden states and logits
 inline void Raise(double& largest, double difference)
 {
   largest = std::abs(difference) <= largest ? largest : std::abs(difference);
+}
+
+/// The layer that has the attention number `index` of a model.
+inline std::int64_t LayerOfAttention(const TransformerConfig& config, std::int64_t index)
+{
+  std::int64_t layer = index;
+  while (!config.mixers.empty() &&
+         (!config.HasAttention(layer) || config.AttentionsBefore(layer) < index))
+  {
+    ++layer;
+  }
+  return layer;
 }
 
 /// A row of a recording, and where tensors of the original code have it.

@@ -72,7 +72,8 @@ TEST(GenerateTokens, GreedyTokensAreThoseOfWholeRuns)
       folders.push_back(folder);
     }
   }
-  for (const char* name : { "lfm2-d", "qwen3_next-a", "olmo_hybrid-a" })
+  for (const char* name : { "lfm2-d", "lfm2_moe-b", "qwen3_next-a", "olmo_hybrid-a", "bamba-b",
+         "granitemoehybrid-a", "granitemoehybrid-b" })
   {
     folders.push_back(AnyOracle(std::string("v5/decoder/") + name));
   }

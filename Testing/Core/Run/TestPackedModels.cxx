@@ -120,9 +120,9 @@ TEST_P(PackedModels, HaveTheWeightsOfTheDefinition)
       deviation = std::max(deviation, std::abs(values[i] - wanted[i]) / most);
       EXPECT_EQ(found.At(i), values[i]) << i;
     }
-    EXPECT_EQ(
-      RowsOf(found, 3, 5).ToDouble(), std::vector<double>(values.begin() + 3 * found.shape[1],
-                                        values.begin() + 8 * found.shape[1]));
+    const auto row = static_cast<std::ptrdiff_t>(values.size()) / found.shape[0];
+    EXPECT_EQ(RowsOf(found, 3, 5).ToDouble(),
+      std::vector<double>(values.begin() + 3 * row, values.begin() + 8 * row));
     // Parts that begin and end anywhere, also within words and rows.
     for (std::size_t begin = 0; begin < 40; begin += 3)
     {

@@ -69,18 +69,6 @@ ExpectedPlaces ShuffledPlaces(const SharedMatrix& embedding, const TensorView& e
   return places;
 }
 
-/// The layer that has the attention number `index` of a model.
-std::int64_t LayerOfAttention(const TransformerConfig& config, std::int64_t index)
-{
-  std::int64_t layer = index;
-  while (!config.mixers.empty() &&
-         (!config.HasAttention(layer) || config.AttentionsBefore(layer) < index))
-  {
-    ++layer;
-  }
-  return layer;
-}
-
 /// The tensors of one input, `prefix`, by the names and shapes of other oracles. Attention is
 /// numbered by the layers that have any.
 TensorViews Renamed(
@@ -388,7 +376,8 @@ private:
 
 TEST(FusedExperts, ComputeTheSame)
 {
-  for (const std::string model : { "minimax_m2-a", "ernie4_5_moe-a", "deepseek_v3-a" })
+  for (const std::string model :
+    { "minimax_m2-a", "ernie4_5_moe-a", "deepseek_v3-a", "lfm2_moe-a" })
   {
     const std::filesystem::path folder = AnyOracle("v5/decoder/" + model);
     const Transformer stored = Transformer::Read(folder);
@@ -404,6 +393,43 @@ TEST(FusedExperts, ComputeTheSame)
     const PartParity parity = { found, Renamed(expected, "0."), "", {}, {} };
     ExpectSmall(model, { { "logits", parity.Deviation("logits", found.logits,
                                        PlacesFrom(0, found.tokens.Count())) } });
+  }
+}
+
+/// MLX has the taps of convolutions before an axis of 1, and then whole gains.
+TEST(WeightsOfMlx, ComputeTheSame)
+{
+  for (const std::string model : { "lfm2-d", "qwen3_5_text-a", "granitemoehybrid-a" })
+  {
+    const Transformer stored = Transformer::Read(AnyOracle("v5/decoder/" + model));
+    const bool isLess = stored.GetConfig().gainOffset != 0;
+    EXPECT_EQ(isLess, model == "qwen3_5_text-a");
+    TensorViews views = stored.GetFiles().GetTensors();
+    std::list<std::vector<float>> gains;
+    std::size_t taps = 0;
+    for (auto& [name, view] : views)
+    {
+      if (view.shape.size() == 3 && view.shape[1] == 1)
+      {
+        std::swap(view.shape[1], view.shape[2]);
+        ++taps;
+      }
+      const bool isGain = name.find("norm.weight") != std::string::npos;
+      if (isLess && isGain && name.find("linear_attn.norm") == std::string::npos)
+      {
+        std::vector<float>& whole = gains.emplace_back(view.Count());
+        view.ToFloat(0, whole.size(), whole.data());
+        std::for_each(whole.begin(), whole.end(), [](float& gain) { gain += 1; });
+        view = { DType::F32, view.shape, reinterpret_cast<const std::byte*>(whole.data()) };
+      }
+    }
+    EXPECT_GE(taps, 2U);
+    TransformerInput input;
+    input.tokens = { { 3, 1, 4, 1, 5, 9 } };
+    ExpectEqual(
+      RecordTransformer(
+        Transformer(stored.GetConfig(), WeightFiles(views, "model.safetensors")), input, {}),
+      RecordTransformer(stored, input, {}));
   }
 }
 

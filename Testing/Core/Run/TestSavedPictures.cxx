@@ -167,8 +167,10 @@ TEST_P(SavedPictures, ComputeWhatTheOriginalDoes)
   {
     TensorView one = view;
     one.shape.insert(one.shape.begin(), 1);
-    expected[name.substr(0, 10) == "attention." ? "layer." + name.substr(10) + ".attention"
-                                                : name] = one;
+    const bool isAttention = name.substr(0, 10) == "attention.";
+    const std::int64_t layer =
+      isAttention ? LayerOfAttention(this->Model.GetConfig(), std::stoll(name.substr(10))) : 0;
+    expected[isAttention ? "layer." + std::to_string(layer) + ".attention" : name] = one;
   }
   ExpectedPlaces places;
   for (std::int64_t row = 0; row < found.tokens.Count(); ++row)
@@ -230,6 +232,92 @@ TEST_P(SavedPictures, GiveRecordingsThatFilesKeep)
       }
     }
   }
+}
+
+/// Release 4 of transformers saves the experts of Qwen3-VL with inputs first.
+TEST(SavedExperts, MayHaveInputsFirst)
+{
+  const std::shared_ptr<const OpenTransformer> open =
+    OpenTransformer::Open(AnyOracle("v5/vlm/qwen3_vl_moe"), "");
+  const Transformer& stored = open->GetModel();
+  TensorViews views = stored.GetFiles().GetTensors();
+  std::vector<std::vector<float>> kept;
+  kept.reserve(views.size());
+  for (auto& [name, view] : views)
+  {
+    if (view.shape.size() != 3 || name.find("experts.") == std::string::npos)
+    {
+      continue;
+    }
+    const Shape shape = view.shape;
+    std::vector<float> values(view.Count());
+    view.ToFloat(0, values.size(), values.data());
+    std::vector<float>& moved = kept.emplace_back();
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(values.size()); ++i)
+    {
+      const std::int64_t expert = i / (shape[1] * shape[2]);
+      const std::int64_t input = i / shape[1] % shape[2];
+      moved.push_back(values[(expert * shape[1] + i % shape[1]) * shape[2] + input]);
+    }
+    view = { DType::F32, { shape[0], shape[2], shape[1] },
+      reinterpret_cast<const std::byte*>(moved.data()) };
+  }
+  EXPECT_EQ(kept.size(), 4U);
+  TransformerInput input;
+  input.tokens = { { 57, 61, 20, 9, 12 } };
+  RecordOptions options;
+  options.logits = true;
+  const Recording found = RecordTransformer(
+    Transformer(stored.GetConfig(), WeightFiles(views, "model.safetensors")), input, options);
+  const Recording expected = RecordTransformer(stored, input, options);
+  for (std::uint64_t i = 0; i < expected.logits.Count(); ++i)
+  {
+    EXPECT_NEAR(found.logits.values.get()[i], expected.logits.values.get()[i], 1e-5);
+  }
+}
+
+/// MLX has the colors of patches last. A file with its text alone is run as text.
+TEST(SavedPicturesOfMlx, ComputeTheSame)
+{
+  const std::shared_ptr<const OpenTransformer> open =
+    OpenTransformer::Open(AnyOracle("v5/vlm/qwen3_5"), "");
+  const Transformer& stored = open->GetModel();
+  TensorViews views = stored.GetFiles().GetTensors();
+  TensorView& patches = views.at("model.visual.patch_embed.proj.weight");
+  ASSERT_EQ(patches.shape, (Shape{ 32, 3, 2, 8, 8 }));
+  std::vector<float> values(patches.Count());
+  patches.ToFloat(0, values.size(), values.data());
+  std::vector<float> moved;
+  for (std::size_t output = 0; output < 32; ++output)
+  {
+    for (std::size_t pixel = 0; pixel < 128; ++pixel)
+    {
+      for (std::size_t color = 0; color < 3; ++color)
+      {
+        moved.push_back(values[(output * 3 + color) * 128 + pixel]);
+      }
+    }
+  }
+  patches = { DType::F32, { 32, 2, 8, 8, 3 }, reinterpret_cast<const std::byte*>(moved.data()) };
+  const Transformer model(stored.GetConfig(), WeightFiles(views, "model.safetensors"));
+  TransformerInput input;
+  input.tokens = { { 57, 6, 61, 20 } };
+  input.extents.emplace_back();
+  input.extents[0].rows = input.extents[0].columns = 2;
+  for (std::size_t i = 0; i < 4 * 384; ++i)
+  {
+    input.pixels.push_back(std::sin(static_cast<float>(i)));
+  }
+  ExpectEqual(RecordTransformer(model, input, {}), RecordTransformer(stored, input, {}));
+  for (auto view = views.begin(); view != views.end();)
+  {
+    view = view->first.find("visual") != std::string::npos ? views.erase(view) : std::next(view);
+  }
+  const Transformer text(stored.GetConfig(), WeightFiles(views, "model.safetensors"));
+  EXPECT_EQ(text.GetConfig().vision, nullptr);
+  TransformerInput words;
+  words.tokens = { { 57, 61, 20 } };
+  ExpectEqual(RecordTransformer(text, words, {}), RecordTransformer(stored, words, {}));
 }
 
 /// By hand, with the rules of the original: the size is that of 4 frames, of which the last is

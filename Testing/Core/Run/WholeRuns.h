@@ -189,6 +189,10 @@ inline void ExpectGreedy(const Transformer& model, TransformerInput input, std::
   options.values = false;
   options.logits = true;
   const VisionConfig* vision = model.GetConfig().vision.get();
+  for (const std::vector<std::int64_t>& tokens : input.tokens)
+  {
+    input.prompts.push_back(static_cast<std::int64_t>(tokens.size()));
+  }
   for (std::int64_t i = 0; i < count; ++i)
   {
     const Recording run = RecordTransformer(model, input, options);

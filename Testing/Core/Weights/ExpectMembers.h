@@ -76,7 +76,10 @@ void ExpectMembers(const Structure& config, const std::string& expected)
       MEMBER(outputBias), MEMBER(mlpBias), MEMBER(experts), MEMBER(expertsPerToken),
       MEMBER(expertDimension), MEMBER(sharedExpertDimension), MEMBER(sharedExpertHasGate),
       MEMBER(expertGroups), MEMBER(expertGroupsPerToken), MEMBER(expertWeightsOfAll),
-      MEMBER(tiedUnembedding), MEMBER(decoderStart) };
+      MEMBER(tiedUnembedding), MEMBER(decoderStart), MEMBER(rotaryDimension),
+      MEMBER(gatesAttention), MEMBER(mixerHeads), MEMBER(mixerKeyHeads),
+      MEMBER(mixerValueDimension), MEMBER(mixerTaps), MEMBER(mixerTapsBias), MEMBER(mixerLeastStep),
+      MEMBER(mixerMostStep) };
   }
 #undef MEMBER
   std::istringstream words(expected);

@@ -763,6 +763,37 @@ TEST(TransformerConfig, LayersWithoutAttention)
   EXPECT_THAT(
     parse("qwen3_next", R"(, "decoder_sparse_step": 2, "mlp_only_layers": [1])").expertLayers,
     ElementsAre(false, false, false, true, false));
+  EXPECT_THAT(
+    parse("qwen3_5_moe_text", R"(, "decoder_sparse_step": 2, "mlp_only_layers": [1])").expertLayers,
+    IsEmpty()); // as in the original code, which does not read them
+  EXPECT_EQ(LayersOf(parse("lfm2_moe", R"(, "layer_types":
+    ["conv", "conv", "full_attention", "conv", "full_attention"])")),
+    "--a-a");
+  EXPECT_THAT(
+    MessageOf<ModelError>([&] { parse("lfm2_moe", ""); }), HasSubstr("'layer_types' is missing"));
+  const std::string types =
+    R"(, "layer_types": ["mamba", "attention", "mamba", "linear_attention", "full_attention"],
+      "mamba_n_heads": 4, "mamba_d_state": 6)";
+  const TransformerConfig granite =
+    parse("granitemoehybrid", types + R"(, "mamba_d_head": "auto", "num_local_experts": 0)");
+  EXPECT_EQ(LayersOf(granite), "-a--a");
+  ExpectMembers(granite, "position=None mlpDimension=1024 experts=0 mixerHeads=4 mixerKeyHeads=1 "
+                         "mixerValueDimension=8 mixerTaps=4 mixerTapsBias=1 mixerMostStep=0");
+  ExpectMembers(parse("granitemoehybrid", types + R"(, "position_embedding_type": "rope",
+      "time_step_limit": [0.5, {"__float__": "Infinity"}])"),
+    "position=Rotary mlpDimension=100 experts=8 sharedExpertDimension=1024 mixerLeastStep=0.5 "
+    "mixerMostStep=0");
+  for (const auto& [more, message] :
+    { std::pair(R"(, "mamba_d_head": 7)", "to be 'mamba_expand' times 'hidden_size', 32, found 4 "
+                                          "times 7"),
+      std::pair(R"(, "mamba_n_groups": 3)", "'mamba_n_groups', 3, divides, found 4"),
+      std::pair(R"(, "time_step_limit": [0.5])", "expected 'time_step_limit' to be a number"),
+      std::pair(R"(, "position_embedding_type": "alibi")",
+        "unknown position_embedding_type 'alibi', expected one of nope, rope") })
+  {
+    EXPECT_THAT(
+      MessageOf<ModelError>([&] { parse("granitemoehybrid", types + more); }), HasSubstr(message));
+  }
   const TransformerConfig olmo = parse("olmo_hybrid", "");
   EXPECT_EQ(LayersOf(olmo), "---a-");
   EXPECT_EQ(olmo.mixerKeyDimension, 6);

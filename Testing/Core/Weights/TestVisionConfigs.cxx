@@ -185,6 +185,22 @@ TEST(VisionConfigs, Qwen2VlHasNoWindows)
   EXPECT_THAT(encoder.patchWindows, IsEmpty());
 }
 
+/// By the classes of settings of the original code.
+TEST(VisionConfigs, Qwen35HasNoDeepFeatures)
+{
+  const std::string text = R"({"model_type": "qwen3_5", "text_config": {"hidden_size": 3584,
+    "intermediate_size": 64, "num_hidden_layers": 8, "num_attention_heads": 16, "vocab_size": 248320})";
+  const TransformerConfig config = ParseVision(
+    text + R"(, "vision_config": {"deepstack_visual_indexes": [], "model_type": "qwen3_5"}})");
+  ExpectMembers(config, "rotaryDimension=64 keyHeads=4 gatesAttention=1");
+  EXPECT_THAT(config.unknownSettings, IsEmpty());
+  ExpectMembers(*config.vision, "layersRead=27 imageToken=248056 videoToken=248057");
+  EXPECT_TRUE(config.vision->interleavesSections);
+  EXPECT_THAT(config.vision->rotarySections, ElementsAre(11, 11, 10));
+  EXPECT_THAT(config.vision->deepLayers, IsEmpty());
+  EXPECT_EQ(ParseVision(text + "}").vision, nullptr);
+}
+
 /// As the file of Qwen3-VL 8B has it; which projectors early layers read by falling layers.
 TEST(VisionConfigs, Qwen3Vl)
 {
@@ -302,7 +318,8 @@ TEST(VisionConfigs, BadSettingsAreRefused)
   const auto parse = [](const std::string& text) { ParseVision(text); };
   ExpectRefusals<ModelError>(
     { { BadLlava(R"(, "text_config": {"model_type": "falcon"})"),
-        "unknown model_type 'falcon' of the text, expected one of gemma3_text, llama, ministral3, "
+        "unknown model_type 'falcon' of the text, expected one of gemma, gemma2, gemma3_text, "
+        "llama, ministral3, "
         "mistral, qwen2" },
       { BadLlava(R"(, "vision_config": {"model_type": "pixtral"})"),
         "unknown model_type 'pixtral', expected one of clip_vision_model, siglip_vision_model" },

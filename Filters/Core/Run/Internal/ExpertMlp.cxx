@@ -55,6 +55,20 @@ struct Best
     }
   }
 
+  /// Multiplies weights by the scales of all experts.
+  void Scale(const float* scales)
+  {
+    std::vector<double> scaled(*std::max_element(this->experts.begin(), this->experts.end()) + 1);
+    for (std::size_t k = 0; k < this->experts.size(); ++k)
+    {
+      const std::size_t expert = this->experts[k];
+      scaled[expert] = this->weights[k] * static_cast<double>(scales[expert]);
+    }
+    Sort(this->experts, static_cast<std::int64_t>(this->experts.size()), scaled.data());
+    std::transform(this->experts.begin(), this->experts.end(), this->weights.begin(),
+      [&](std::size_t expert) { return scaled[expert]; });
+  }
+
 private:
   /// Brings the `count` indices of the largest scores to the front, the first of equal ones.
   static void Sort(std::vector<std::size_t>& indices, std::int64_t count, const double* scores)
@@ -104,7 +118,7 @@ private:
     {
       const double sum = std::accumulate(this->experts.begin(), this->experts.end(), 0.0,
         [this](double before, std::size_t expert) { return before + this->parts[expert]; });
-      divisor = std::max({ sum, config.expertLeastSum, least });
+      divisor = std::max({ sum, config.expertLeastSum, least }) + config.expertSumOffset;
     }
     for (const std::size_t expert : this->experts)
     {
@@ -188,6 +202,7 @@ ExpertMlp::ExpertMlp(const TransformerConfig& config, const ExpertTensors& tenso
   : Config(config)
   , Tensors(tensors)
   , Bias(tensors.bias)
+  , Scales(tensors.scales)
   , SharedGate(tensors.sharedGate)
   , SharedUp(tensors.sharedUp)
   , SharedDown(tensors.sharedDown)
@@ -205,10 +220,10 @@ std::int64_t ExpertMlp::WorkingFloats(const TransformerConfig& config, std::int6
   return rows * (scores + std::max(chosen, shared));
 }
 
-void ExpertMlp::Add(const RowGroup& group, const float* from, float* to, const RoutingRows& routing,
-  int threads) const
+void ExpertMlp::Add(const RowGroup& group, const float* asked, const float* from, float* to,
+  const RoutingRows& routing, int threads) const
 {
-  const std::vector<Chosen> chosen = this->Choose(group, from, routing, threads);
+  const std::vector<Chosen> chosen = this->Choose(group, asked, routing, threads);
   for (std::size_t expert = 0; expert < chosen.size(); ++expert)
   {
     if (!chosen[expert].rows.empty())
@@ -256,7 +271,11 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
   std::vector<Chosen> chosen(count);
   for (std::int64_t row = 0; row < group.Rows(); ++row)
   {
-    const Best best(scores.data() + row * count, this->Bias.Data(), this->Config);
+    Best best(scores.data() + row * count, this->Bias.Data(), this->Config);
+    if (this->Scales.Data() != nullptr)
+    {
+      best.Scale(this->Scales.Data());
+    }
     for (std::int64_t k = 0; k < kept; ++k)
     {
       Chosen& one = chosen[best.experts[k]];

@@ -21,7 +21,7 @@ struct RoutingRows
 /// over those that are kept, so that weights add up to 1, times expertFactor. With expertGroups
 /// (DeepSeek-AI 2024), only experts of the groups with the best experts may be kept. Scores may be
 /// sigmoids, and a bias of each expert may be added where they are compared, see ExpertScores and
-/// TransformerConfig::expertBias.
+/// TransformerConfig::expertBias. Weights may be multiplied by a scale of each expert.
 ///
 /// An expert with inputs x computes (activation(g) u) W_down, with gate g = x W_gate and linear
 /// part u = x W_up; of gpt-oss (OpenAI 2025) with biases, with u + 1 in place of u, and with both
@@ -37,9 +37,9 @@ public:
   ExpertMlp(const TransformerConfig& config, const ExpertTensors& tensors);
 
   /// Adds the outputs for the rows `from` [rows, d_model] of a group to `to` [rows, d_model], and
-  /// writes the routing. Runs in parallel.
-  void Add(const RowGroup& group, const float* from, float* to, const RoutingRows& routing,
-    int threads) const;
+  /// writes the routing. The router reads `asked` [rows, d_model]. Runs in parallel.
+  void Add(const RowGroup& group, const float* asked, const float* from, float* to,
+    const RoutingRows& routing, int threads) const;
 
   /// An upper bound on the floats that Add allocates for groups of `rows` rows.
   static std::int64_t WorkingFloats(const TransformerConfig& config, std::int64_t rows);
@@ -54,7 +54,8 @@ private:
 
   const TransformerConfig& Config;
   const ExpertTensors& Tensors;
-  FloatValues Bias; ///< of each expert, or nothing
+  FloatValues Bias;   ///< of each expert, or nothing
+  FloatValues Scales; ///< likewise
   Linear SharedGate;
   Linear SharedUp;
   Linear SharedDown;

@@ -78,6 +78,7 @@ struct Target
   std::int64_t count = 0; ///< columns that the map has
   std::int64_t heads = 1; ///< between which they are shared; apart, if `isApart`
   bool isApart = false;
+  const float* bias = nullptr; ///< of these columns
 };
 
 }
@@ -97,7 +98,11 @@ LayerMixer::LayerMixer(const TransformerConfig& config, const MixerTensors& tens
   , TapsBias(tensors.tapsBias)
   , DecayScale(tensors.decayScale)
   , DecayShift(tensors.decayShift)
+  , Skip(tensors.skip)
   , Gain(tensors.norm.gain)
+  , QueryFirst(kind == Mixer::StateSpace ? ValueWidth(config) + KeyWidth(config) : 0)
+  , KeyFirst(kind == Mixer::StateSpace ? ValueWidth(config) : KeyWidth(config))
+  , ValueFirst(kind == Mixer::StateSpace ? 0 : 2 * KeyWidth(config))
   , IsGrouped(tensors.query.headStep > 0)
   , IsRateGrouped(tensors.rate.headStep > 0)
 {
@@ -185,7 +190,7 @@ void LayerMixer::ProjectConvolved(
     });
 }
 
-/// Queries, keys, values and gates of DeltaRule.
+/// Queries, keys, values and gates of DeltaRule and StateSpace.
 void LayerMixer::Project(
   const RowGroup& group, const float* from, MixerWorkspace& work, int threads) const
 {
@@ -195,12 +200,15 @@ void LayerMixer::Project(
   const std::int64_t groups = this->Config.mixerKeyHeads;
   const std::int64_t heads = this->Config.mixerHeads;
   const std::vector<Target> targets = {
-    { &this->Query, &work.channels, this->Channels, 0, keys, groups, this->IsGrouped },
-    { &this->Key, &work.channels, this->Channels, keys, keys, groups, this->IsGrouped },
-    { &this->Value, &work.channels, this->Channels, 2 * keys, values, groups, this->IsGrouped },
+    { &this->Query, &work.channels, this->Channels, this->QueryFirst, keys, groups,
+      this->IsGrouped },
+    { &this->Key, &work.channels, this->Channels, this->KeyFirst, keys, groups, this->IsGrouped },
+    { &this->Value, &work.channels, this->Channels, this->ValueFirst, values, groups,
+      this->IsGrouped },
     { &this->Gate, &work.gates, values, 0, values, groups, this->IsGrouped },
-    { &this->Rate, &work.rates, heads, 0, heads, groups, this->IsRateGrouped },
     { &this->Decay, &work.decays, heads, 0, heads, groups, this->IsRateGrouped },
+    { &this->Rate, &work.rates, heads, 0, this->Rate.Outputs() > 0 ? heads : 0, groups,
+      this->IsRateGrouped },
   };
   std::vector<ColumnBlock> blocks;
   std::vector<Target> targetOf; // of a block; its first column
@@ -216,13 +224,18 @@ void LayerMixer::Project(
           std::min(width, target.count - column) });
       targetOf.push_back(target);
       targetOf.back().first += column;
+      targetOf.back().bias = target.isApart ? nullptr : target.linear->Bias(column);
     }
   }
   const auto visit = [&](std::size_t block, std::int64_t row, const float* product)
   {
     const Target& target = targetOf[block];
-    std::copy_n(
-      product, blocks[block].columns, target.matrix->data() + row * target.width + target.first);
+    float* to = target.matrix->data() + row * target.width + target.first;
+    std::copy_n(product, blocks[block].columns, to);
+    if (target.bias != nullptr)
+    {
+      AddRow(blocks[block].columns, target.bias, to);
+    }
   };
   MultiplyRows(rows, blocks, this->Config.modelDimension, from, visit, threads);
 }
@@ -298,9 +311,16 @@ void LayerMixer::Learn(const RowGroup& group, MixerWorkspace& work, int threads,
       const std::int64_t sequence = i / heads;
       const std::int64_t head = i % heads;
       std::vector<double> own(state == nullptr ? size : 0);
-      this->LearnHead(work, group.offsets[sequence], group.offsets[sequence + 1], head,
-        state == nullptr ? own.data() : state->memory.data() + head * size, work.channels.data());
+      double* memory = state == nullptr ? own.data() : state->memory.data() + head * size;
+      const auto run =
+        this->Kind == Mixer::StateSpace ? &LayerMixer::ScanHead : &LayerMixer::LearnHead;
+      (this->*run)(work, group.offsets[sequence], group.offsets[sequence + 1], head, memory,
+        work.channels.data());
     });
+  if (this->Kind == Mixer::StateSpace)
+  {
+    this->NormGroups(group.Rows(), work.channels.data(), threads);
+  }
 }
 
 /// Of one head, for rows begin <= row < end of a sequence.
@@ -313,15 +333,15 @@ void LayerMixer::LearnHead(const MixerWorkspace& work, std::int64_t begin, std::
   const std::int64_t keyHead = head / (config.mixerHeads / config.mixerKeyHeads);
   const double fall = std::exp(static_cast<double>(this->DecayScale.Data()[head]));
   const auto shift = static_cast<double>(this->DecayShift.Data()[head]);
-  const double epsilon = config.mixerEpsilon > 0 ? config.mixerEpsilon : config.epsilon;
+  const double epsilon = this->Epsilon();
   std::vector<double> change(values);
   std::vector<double> given(values);
   for (std::int64_t row = begin; row < end; ++row)
   {
     const float* all = work.mixed.data() + row * this->Channels;
-    const float* query = all + keyHead * keys;
-    const float* key = query + KeyWidth(config);
-    const float* value = all + 2 * KeyWidth(config) + head * values;
+    const float* query = all + this->QueryFirst + keyHead * keys;
+    const float* key = all + this->KeyFirst + keyHead * keys;
+    const float* value = all + this->ValueFirst + head * values;
     const auto lengthOf = [keys](const float* vector)
     { return std::sqrt(DotProduct(vector, vector, keys) + LengthEpsilon); };
     const double keyFactor = 1 / lengthOf(key);
@@ -369,6 +389,75 @@ void LayerMixer::LearnHead(const MixerWorkspace& work, std::int64_t begin, std::
       written[j] = static_cast<float>(given[j] * scale * gain);
     }
   }
+}
+
+/// Likewise of StateSpace, before the normalization.
+void LayerMixer::ScanHead(const MixerWorkspace& work, std::int64_t begin, std::int64_t end,
+  std::int64_t head, double* memory, float* to) const
+{
+  const TransformerConfig& config = this->Config;
+  const std::int64_t keys = config.mixerKeyDimension;
+  const std::int64_t values = config.mixerValueDimension;
+  const std::int64_t keyHead = head / (config.mixerHeads / config.mixerKeyHeads);
+  const double fall = std::exp(static_cast<double>(this->DecayScale.Data()[head]));
+  const auto shift = static_cast<double>(this->DecayShift.Data()[head]);
+  const auto skip = static_cast<double>(this->Skip.Data()[head]);
+  std::vector<double> given(values);
+  for (std::int64_t row = begin; row < end; ++row)
+  {
+    const float* all = work.mixed.data() + row * this->Channels;
+    const float* query = all + this->QueryFirst + keyHead * keys;
+    const float* key = all + this->KeyFirst + keyHead * keys;
+    const float* value = all + this->ValueFirst + head * values;
+    const std::int64_t at = row * config.mixerHeads + head;
+    double step = Softplus(static_cast<double>(work.decays[at]) + shift);
+    step = std::max(step, config.mixerLeastStep);
+    step = config.mixerMostStep > 0 ? std::min(step, config.mixerMostStep) : step;
+    const double kept = std::exp(-fall * step);
+    std::fill(given.begin(), given.end(), 0.);
+    for (std::int64_t i = 0; i < keys; ++i)
+    {
+      double* line = memory + i * values;
+      const double factor = step * static_cast<double>(key[i]);
+      const auto asked = static_cast<double>(query[i]);
+      for (std::int64_t j = 0; j < values; ++j)
+      {
+        line[j] = kept * line[j] + factor * static_cast<double>(value[j]);
+        given[j] += asked * line[j];
+      }
+    }
+    const float* gate = work.gates.data() + at * values;
+    for (std::int64_t j = 0; j < values; ++j)
+    {
+      const auto own = static_cast<double>(gate[j]);
+      const double whole = given[j] + skip * static_cast<double>(value[j]);
+      to[at * values + j] = static_cast<float>(whole * own * Logistic(own));
+    }
+  }
+}
+
+/// Normalizes what all heads give together.
+void LayerMixer::NormGroups(std::int64_t rows, float* values, int threads) const
+{
+  const std::int64_t width = ValueWidth(this->Config);
+  const float* gains = this->Gain.Data();
+  ParallelFor(rows, threads,
+    [&](std::int64_t row)
+    {
+      float* own = values + row * width;
+      const double square = DotProduct(own, own, width);
+      const double scale = 1 / std::sqrt(square / static_cast<double>(width) + this->Epsilon());
+      for (std::int64_t j = 0; j < width; ++j)
+      {
+        const double gain = gains == nullptr ? 1 : static_cast<double>(gains[j]);
+        own[j] = static_cast<float>(static_cast<double>(own[j]) * scale * gain);
+      }
+    });
+}
+
+double LayerMixer::Epsilon() const
+{
+  return this->Config.mixerEpsilon > 0 ? this->Config.mixerEpsilon : this->Config.epsilon;
 }
 
 }

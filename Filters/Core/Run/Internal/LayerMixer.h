@@ -41,6 +41,13 @@ struct MixerState
 /// and what it gives, query S, is normalized by its root mean square, multiplied by the gain of
 /// the head's component and by silu(gate), and then by W_O. Heads of values in groups share a
 /// query and a key.
+///
+/// StateSpace (Dao and Gu 2024: Mamba-2): values, keys and queries are convolved and activated
+/// likewise; those papers call them x, B and C. With the step t = log(1 + exp(decay + decayShift)),
+/// limited to mixerLeastStep ... mixerMostStep, the memory becomes
+///   S = exp(-exp(decayScale) t) S + t key^T value,
+/// and a head gives (query S + skip value) silu(gate). The components of all heads together are
+/// divided by their root mean square and multiplied by their gains, and then by W_O.
 class LayerMixer
 {
 public:
@@ -77,9 +84,13 @@ private:
   FloatValues TapsBias;
   FloatValues DecayScale;
   FloatValues DecayShift;
+  FloatValues Skip;
   FloatValues Gain;
-  bool IsGrouped;     ///< whether the outputs of maps are in groups, by heads of keys
-  bool IsRateGrouped; ///< likewise of rates and decays
+  std::int64_t QueryFirst; ///< where queries begin among the channels
+  std::int64_t KeyFirst;   ///< likewise keys
+  std::int64_t ValueFirst; ///< likewise values
+  bool IsGrouped;          ///< whether the outputs of maps are in groups, by heads of keys
+  bool IsRateGrouped;      ///< likewise of rates and decays
 
   double LearnWork(const RowGroup& group) const;
   void Project(const RowGroup& group, const float* from, MixerWorkspace& work, int threads) const;
@@ -90,6 +101,10 @@ private:
     const Progress& progress) const;
   void LearnHead(const MixerWorkspace& work, std::int64_t begin, std::int64_t end,
     std::int64_t head, double* memory, float* to) const;
+  void ScanHead(const MixerWorkspace& work, std::int64_t begin, std::int64_t end, std::int64_t head,
+    double* memory, float* to) const;
+  void NormGroups(std::int64_t rows, float* values, int threads) const;
+  double Epsilon() const;
 };
 
 }

@@ -90,6 +90,10 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   , Up(tensors.up)
   , Down(tensors.down)
   , Experts(config, tensors.experts)
+  , RouterNorm(config, tensors.experts.routerNorm)
+  , ExpertsNorm(config, tensors.experts.norm)
+  , ExpertsAfter(config, tensors.experts.after)
+  , PlainAfter(config, tensors.experts.mlpAfter)
   , HiddenNorm(config, tensors.hiddenNorm)
   , Xielu(XieluOf(tensors.xielu))
   , Convolution(tensors.convolution)
@@ -120,8 +124,11 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
 std::int64_t TransformerLayer::WorkingFloats(
   const TransformerConfig& config, std::int64_t rows, int threads)
 {
-  const std::int64_t mlp = std::max(
-    ExpertMlp::WorkingFloats(config, rows), rows * (config.gated ? 2 : 1) * config.mlpDimension);
+  const std::int64_t plain = rows * (config.gated ? 2 : 1) * config.mlpDimension;
+  const std::int64_t routed = ExpertMlp::WorkingFloats(config, rows);
+  const std::int64_t mlp = config.expertsBesideMlp
+                             ? plain + routed + 3 * rows * config.modelDimension
+                             : std::max(routed, plain);
   const std::int64_t copies = 1 + (config.order == SublayerOrder::Parallel ? 1 : 0) +
                               (Changes(config) ? 1 : 0) + // of the residual stream
                               (config.convolution > 0 ? 1 + config.convolution : 0);
@@ -179,7 +186,14 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
   {
     this->ApplySublayer(this->MlpNorm, this->MlpFinish, group, x, work, threads,
       [&](const float* from, float* to)
-      { this->AddMlp(group, from, to, work, threads, visitor, routing); });
+      {
+        if (this->HasExperts && this->Config.expertsBesideMlp)
+        {
+          this->AddBoth(group, x, from, to, work, threads, visitor, routing);
+          return;
+        }
+        this->AddMlp(group, from, to, work, threads, visitor, routing);
+      });
   }
   if (this->Sides)
   {
@@ -310,10 +324,12 @@ void TransformerLayer::ApplyParallel(const RowGroup& group, const std::vector<He
 /// About how many multiplications the MLP needs for a group.
 double TransformerLayer::MlpWork(const RowGroup& group) const
 {
-  const std::int64_t hidden = this->HasExperts
+  const std::int64_t routed = this->HasExperts
                                 ? this->Config.expertsPerToken * this->Config.expertDimension +
                                     this->Config.sharedExpertDimension
-                                : this->Config.mlpDimension;
+                                : 0;
+  const std::int64_t hidden =
+    routed + (this->HasExperts && !this->Config.expertsBesideMlp ? 0 : this->Config.mlpDimension);
   const std::int64_t matrices = this->HasExperts || this->Config.gated ? 3 : 2;
   return static_cast<double>(group.Rows() * this->Config.modelDimension) *
          static_cast<double>(matrices * hidden);
@@ -325,9 +341,38 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
 {
   if (this->HasExperts)
   {
-    this->Experts.Add(group, from, to, routing, threads);
+    this->Experts.Add(group, from, from, to, routing, threads);
     return;
   }
+  this->AddPlainMlp(group, from, to, work, threads, visitor);
+}
+
+/// norm(F(n x)) + norm(E(n x)) of the MLP F, which reads `from`, and experts E, to zeros. Their
+/// router reads x normalized by its own gains over sqrt(d_model).
+void TransformerLayer::AddBoth(const RowGroup& group, const float* x, const float* from, float* to,
+  LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
+  const RoutingRows& routing) const
+{
+  const std::int64_t d = this->Config.modelDimension;
+  const std::int64_t rows = group.Rows();
+  this->AddPlainMlp(group, from, to, work, threads, visitor);
+  this->PlainAfter.Apply(rows, d, to, to, threads);
+  work.asked.resize(rows * d);
+  this->RouterNorm.Apply(rows, d, x, work.asked.data(), threads);
+  const auto factor = static_cast<float>(1 / std::sqrt(static_cast<double>(d)));
+  std::for_each(work.asked.begin(), work.asked.end(), [factor](float& value) { value *= factor; });
+  work.routed.resize(rows * d);
+  this->ExpertsNorm.Apply(rows, d, x, work.routed.data(), threads);
+  work.given.assign(rows * d, 0.F);
+  this->Experts.Add(
+    group, work.asked.data(), work.routed.data(), work.given.data(), routing, threads);
+  this->ExpertsAfter.Apply(rows, d, work.given.data(), work.given.data(), threads);
+  AddRow(rows * d, work.given.data(), to);
+}
+
+void TransformerLayer::AddPlainMlp(const RowGroup& group, const float* from, float* to,
+  LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
+{
   const Activation activation = this->Config.activation;
   const std::size_t size = group.Rows() * this->Config.mlpDimension;
   work.hidden.resize(size);

@@ -23,6 +23,9 @@ struct LayerWorkspace
   MixerWorkspace mixer;
   std::vector<float> hidden;  ///< [rows, mlpDimension]
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
+  std::vector<float> asked;   ///< [rows, d_model], what a router of its own normalization reads
+  std::vector<float> routed;  ///< [rows, d_model], what experts beside an MLP read
+  std::vector<float> given;   ///< [rows, d_model], and give
   SideWorkspace sides;
   std::vector<float>
     read; ///< [rows, d_model], the residual stream that a layer with a convolution reads
@@ -70,6 +73,10 @@ private:
   Linear Up;
   Linear Down;
   ExpertMlp Experts;
+  TransformerNorm RouterNorm; ///< these: with experts beside the MLP, see ExpertTensors
+  TransformerNorm ExpertsNorm;
+  TransformerNorm ExpertsAfter;
+  TransformerNorm PlainAfter;
 
   /// What is done with the sum that a sublayer adds.
   struct Finish
@@ -102,6 +109,11 @@ private:
   void CutGate(std::int64_t rows, const float* factors, float* hidden, int threads) const;
   void AddMlp(const RowGroup& group, const float* from, float* to, LayerWorkspace& work,
     int threads, const ActivationVisitor& visitor, const RoutingRows& routing) const;
+  void AddPlainMlp(const RowGroup& group, const float* from, float* to, LayerWorkspace& work,
+    int threads, const ActivationVisitor& visitor) const;
+  void AddBoth(const RowGroup& group, const float* x, const float* from, float* to,
+    LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
+    const RoutingRows& routing) const;
 };
 
 /// The memory that a TransformerLayer needs for weights in single precision on so many threads, in

@@ -147,7 +147,8 @@ TransformerRun::TransformerRun(const Transformer& model, const TransformerConfig
   {
     this->Sequences.SetPlaces(this->Places);
   }
-  if (config.vision != nullptr && config.vision->seesWholePictures && !input.tiles.empty())
+  if (config.vision != nullptr && (config.vision->seesWholePrompts ||
+                                    (config.vision->seesWholePictures && !input.tiles.empty())))
   {
     this->Record.tokens.keyEnd = KeyEnds(config, input);
     this->Sequences.SetKeyEnds(this->Record.tokens.keyEnd);

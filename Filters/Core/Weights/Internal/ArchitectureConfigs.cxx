@@ -160,7 +160,7 @@ TransformerConfig RefuseSiglip2(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 37> Architectures = { {
+constexpr std::array<Named<Parse>, 41> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
   { "blenderbot", ParseBlenderbot },
@@ -182,10 +182,14 @@ constexpr std::array<Named<Parse>, 37> Architectures = { {
   { "mbart", ParseMBart },
   { "mistral3", ParseMistral3 },
   { "mt5", ParseMT5 },
+  { "paligemma", ParsePaliGemma },
   { "pegasus", ParsePegasus },
   { "qwen2_5_vl", ParseQwen2Vl },
   { "qwen2_vl", ParseQwen2Vl },
+  { "qwen3_5", ParseQwen3Vl },
+  { "qwen3_5_moe", ParseQwen3Vl },
   { "qwen3_vl", ParseQwen3Vl },
+  { "qwen3_vl_moe", ParseQwen3Vl },
   { "roberta", ParseRoberta },
   { "siglip", RefuseSiglip },
   { "siglip2", RefuseSiglip2 },
@@ -212,8 +216,8 @@ const RefusedTypes* FindRefused(const std::string& name)
     { "a mixture of experts", { "dbrx", "deepseek", "switch_transformers" } },
     { "a mixture of experts with latent attention", { "kimi_k2" } },
     { "a model with linear attention or a recurrent state",
-      { "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "mamba", "mamba2",
-        "minimax", "nemotron_h", "recurrent_gemma", "rwkv", "zamba2" } },
+      { "falcon_h1", "falcon_mamba", "jamba", "mamba", "mamba2", "minimax", "nemotron_h",
+        "recurrent_gemma", "rwkv", "zamba2" } },
   } };
   const auto found = std::find_if(all.begin(), all.end(), [&](const RefusedTypes& types)
     { return std::find(types.names.begin(), types.names.end(), name) != types.names.end(); });

@@ -85,6 +85,7 @@ TransformerConfig ParseGemma3(const Settings& settings);
 /// Mistral Small 3.1 and Ministral 3: the encoder of Pixtral (Agrawal et al. 2024), which reads any
 /// size.
 TransformerConfig ParseMistral3(const Settings& settings);
+TransformerConfig ParsePaliGemma(const Settings& settings);
 
 /// Parses the text of a model of pictures among words, whose settings are a part of `all`, or all.
 /// Sizes that are missing are those of the original code of the model_type `name`.

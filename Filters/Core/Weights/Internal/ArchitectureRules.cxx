@@ -257,7 +257,8 @@ void Gemma4Layers(TransformerConfig& config, const Settings& settings)
 
 /// Which layers have attention: those that layer_types says, or `otherwise`.
 void ReadMixers(TransformerConfig& config, const Settings& settings, Mixer mixer,
-  const std::function<bool(std::int64_t)>& otherwise)
+  const std::function<bool(std::int64_t)>& otherwise,
+  const Settings::Keys& keys = { "layer_types" })
 {
   RequireFewLayers(config, settings);
   constexpr std::array<Named<bool>, 5> kinds = { {
@@ -265,7 +266,7 @@ void ReadMixers(TransformerConfig& config, const Settings& settings, Mixer mixer
     { "conv", false }, { "full_attention", true }, { "linear_attention", false },
     { "mamba", false }, // likewise
   } };
-  const std::vector<std::string> types = settings.Texts({ "layer_types" }, config.layers);
+  const std::vector<std::string> types = settings.Texts(keys, config.layers);
   for (std::int64_t l = 0; l < config.layers; ++l)
   {
     const auto* kind = types.empty() ? nullptr : FindNamed(kinds, types[l]);
@@ -291,8 +292,8 @@ void Lfm2Layers(TransformerConfig& config, const Settings& settings)
     { return list == nullptr || std::find(list->begin(), list->end(), json(l)) != list->end(); });
 }
 
-/// The heads of the delta rule.
-void CheckDeltaHeads(const TransformerConfig& config, const Settings& settings)
+/// The heads of layers without attention; `keys` counts those of keys.
+void CheckMixerHeads(const TransformerConfig& config, const Settings& settings, const char* keys)
 {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 8;
   settings.FailIf(config.mixerHeads > most / config.mixerValueDimension ||
@@ -301,7 +302,7 @@ void CheckDeltaHeads(const TransformerConfig& config, const Settings& settings)
     config.mixerHeads, " times ", config.mixerValueDimension, " and ", config.mixerKeyHeads,
     " times ", config.mixerKeyDimension, ".");
   settings.FailIf(config.mixerHeads % config.mixerKeyHeads != 0,
-    "expected a number of heads of values that 'linear_num_key_heads', ", config.mixerKeyHeads,
+    "expected a number of heads of values that '", keys, "', ", config.mixerKeyHeads,
     ", divides, found ", config.mixerHeads, ".");
 }
 
@@ -311,7 +312,7 @@ void QwenHybridLayers(TransformerConfig& config, const Settings& settings)
   const std::int64_t interval = settings.Size({ "full_attention_interval" }, 4);
   ReadMixers(config, settings, Mixer::DeltaRule,
     [interval](std::int64_t l) { return (l + 1) % interval == 0; });
-  CheckDeltaHeads(config, settings);
+  CheckMixerHeads(config, settings, "linear_num_key_heads");
 }
 
 /// OLMo Hybrid: every fourth layer has attention, at least the last. Without a base of rotations
@@ -324,7 +325,7 @@ void OlmoHybridLayers(TransformerConfig& config, const Settings& settings)
     {
       return l % interval == interval - 1 || (config.layers < interval && l == config.layers - 1);
     });
-  CheckDeltaHeads(config, settings);
+  CheckMixerHeads(config, settings, "linear_num_key_heads");
   const std::optional<Settings> rotation = settings.Nested({ "rope_parameters", "rope_scaling" });
   const bool isNested =
     rotation && (rotation->Has({ "rope_theta" }) || rotation->IsNull("rope_theta"));
@@ -351,6 +352,39 @@ std::vector<bool> NamedLayers(const Settings& settings, const char* key, std::in
     }
   }
   return named;
+}
+
+/// Granite 4 and Bamba: layers have attention, also those of attn_layer_indices, or a state space.
+/// Files of release 5 of transformers write an infinite limit of steps as an object.
+void StateSpaceLayers(TransformerConfig& config, const Settings& settings)
+{
+  const std::vector<bool> listed = NamedLayers(settings, "attn_layer_indices", config.layers);
+  ReadMixers(config, settings, Mixer::StateSpace, [&](std::int64_t l) { return listed[l]; },
+    { "layer_types", "layers_block_type" });
+  const std::int64_t width = settings.Size({ "mamba_expand" }, 2) * config.modelDimension;
+  const json* size = settings.Value({ "mamba_d_head" });
+  const bool isGiven = size != nullptr && *size != json("auto");
+  config.mixerValueDimension =
+    isGiven ? settings.Size({ "mamba_d_head" }) : width / config.mixerHeads;
+  settings.FailIf(config.mixerHeads * config.mixerValueDimension != width,
+    "expected 'mamba_n_heads' times 'mamba_d_head' to be 'mamba_expand' times 'hidden_size', ",
+    width, ", found ", config.mixerHeads, " times ", config.mixerValueDimension, ".");
+  CheckMixerHeads(config, settings, "mamba_n_groups");
+  const json* limits = settings.Value({ "time_step_limit" });
+  const json infinite = { { "__float__", "Infinity" } };
+  const json limit = limits == nullptr ? json::array({ 0, infinite }) : *limits;
+  const bool isPair = limit.is_array() && limit.size() == 2 && limit[0].is_number();
+  const bool isOpen = isPair && limit[1] == infinite;
+  settings.FailIf(!isPair || limit[0] < 0 || !(isOpen || (limit[1].is_number() && limit[1] > 0)),
+    "expected 'time_step_limit' to be a number of at least 0 and a positive one, found ",
+    Describe(limit), ".");
+  config.mixerLeastStep = limit[0].get<double>();
+  config.mixerMostStep = isOpen ? 0 : limit[1].get<double>();
+  if (config.mixers.empty())
+  {
+    config.mixerHeads = config.mixerKeyHeads = config.mixerTaps = 0;
+    config.mixerKeyDimension = config.mixerValueDimension = 0;
+  }
 }
 
 /// The layers of Qwen2-MoE and Qwen3-MoE that have experts: every decoder_sparse_step-th, but for
@@ -448,7 +482,7 @@ void Llama4Layers(TransformerConfig& config, const Settings& settings)
 }
 
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 24> Rules = { {
+constexpr std::array<Named<Rule>, 25> Rules = { {
   { "anyGrid", AnyGrid },
   { "anySize", AnySize },
   { "bothSides", BothSides },
@@ -473,6 +507,7 @@ constexpr std::array<Named<Rule>, 24> Rules = { {
   { "patchBias", PatchBias },
   { "qwenExperts", QwenExperts },
   { "qwenHybridLayers", QwenHybridLayers },
+  { "stateSpaceLayers", StateSpaceLayers },
 } };
 
 }

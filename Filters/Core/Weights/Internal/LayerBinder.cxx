@@ -116,7 +116,7 @@ LayerTensors LayerBinder::BindLayer(std::int64_t l, const TransformerConfig& con
     {
       this->BindExperts(layer.experts, prefix);
     }
-    else
+    if (!config.HasExperts(l) || config.expertsBesideMlp)
     {
       this->BindMlp(layer, prefix, config);
     }
@@ -177,6 +177,7 @@ void LayerBinder::BindMixer(MixerTensors& mixer, const std::string& prefix, Mixe
   const TensorNames& name = this->Name;
   const std::int64_t d = config.modelDimension;
   const bool isConvolution = kind == Mixer::ShortConvolution;
+  const bool isScan = kind == Mixer::StateSpace;
   const std::int64_t values = config.mixerHeads * config.mixerValueDimension;
   std::int64_t channels = d;
   if (isConvolution)
@@ -187,14 +188,38 @@ void LayerBinder::BindMixer(MixerTensors& mixer, const std::string& prefix, Mixe
   {
     const std::int64_t keys = config.mixerKeyHeads * config.mixerKeyDimension;
     channels = 2 * keys + values;
-    this->BindMixerHeads(mixer, prefix, keys, values);
+    if (isScan)
+    {
+      this->BindScan(mixer, prefix, keys, values);
+    }
+    else
+    {
+      this->BindMixerHeads(mixer, prefix, keys, values);
+    }
     mixer.decayScale = this->Get(prefix + name.mixerDecayScale, { config.mixerHeads });
     mixer.decayShift = this->Get(prefix + name.mixerDecayShift, { config.mixerHeads });
-    mixer.norm = this->GetUnfoldedNorm(prefix, name.mixerNorm, config.mixerValueDimension);
+    mixer.norm =
+      this->GetUnfoldedNorm(prefix, name.mixerNorm, isScan ? values : config.mixerValueDimension);
   }
   this->BindTaps(mixer, prefix, channels);
-  mixer.output = this->GetLinear(
-    prefix, name.mixerOutput, isConvolution ? d : values, d, isConvolution && config.mixerBias);
+  mixer.output =
+    this->GetLinear(prefix, name.mixerOutput, isConvolution ? d : values, d, config.mixerBias);
+}
+
+/// One matrix gives gates, values, keys, queries and steps of time.
+void LayerBinder::BindScan(
+  MixerTensors& mixer, const std::string& prefix, std::int64_t keys, std::int64_t values)
+{
+  const TransformerConfig& config = this->Config;
+  const std::int64_t outputs = 2 * (values + keys) + config.mixerHeads;
+  const LinearTensors all = this->GetLinear(
+    prefix, this->Name.mixerQuery, config.modelDimension, outputs, config.mixerBias);
+  mixer.gate = OutputsOf(all, 0, values);
+  mixer.value = OutputsOf(all, values, values);
+  mixer.key = OutputsOf(all, 2 * values, keys);
+  mixer.query = OutputsOf(all, 2 * values + keys, keys);
+  mixer.decay = OutputsOf(all, 2 * (values + keys), config.mixerHeads);
+  mixer.skip = this->Get(prefix + this->Name.mixerSkip, { config.mixerHeads });
 }
 
 void LayerBinder::BindMixerHeads(
@@ -263,15 +288,16 @@ void LayerBinder::BindTaps(MixerTensors& mixer, const std::string& prefix, std::
     const Shape& shape = this->Get(part).shape;
     const std::int64_t own = shape.empty() ? 0 : shape[0];
     const bool isLast = isWhole || letter == "v";
-    mixer.taps.push_back(
-      this->Get(part, { isLast ? left : std::min(own, left), 1, config.mixerTaps }));
+    const std::int64_t count = isLast ? left : std::min(own, left);
+    const bool isMlx = shape == Shape{ count, config.mixerTaps, 1 }; // the numbers lie alike
+    mixer.taps.push_back(this->Get(part, isMlx ? shape : Shape{ count, 1, config.mixerTaps }));
     left -= own;
     if (isWhole)
     {
       break;
     }
   }
-  if (config.mixerBias)
+  if (config.mixerTapsBias)
   {
     mixer.tapsBias = this->Get(prefix + this->Name.mixerTaps.bias, { channels });
   }
@@ -445,6 +471,14 @@ void LayerBinder::BindExperts(ExpertTensors& tensors, const std::string& prefix)
     {
       this->Get(name, { config.experts }); // its message
     }
+  }
+  if (config.expertsBesideMlp)
+  {
+    tensors.scales = this->Get(prefix + this->Name.expertScales, { config.experts });
+    tensors.routerNorm = this->GetUnfoldedNorm(prefix, this->Name.routerNorm);
+    tensors.norm = this->GetUnfoldedNorm(prefix, this->Name.expertsNorm);
+    tensors.after = this->GetUnfoldedNorm(prefix, this->Name.expertsAfter);
+    tensors.mlpAfter = this->GetUnfoldedNorm(prefix, this->Name.plainAfter);
   }
   tensors.gate = this->GetExperts(prefix, this->Name.expertsGate, d, hasBoth ? 2 * hidden : hidden);
   if (!hasBoth)

@@ -35,8 +35,13 @@ private:
   void BindMixerHeads(
     MixerTensors& mixer, const std::string& prefix, std::int64_t keys, std::int64_t values);
 
-  /// The convolution over `channels` channels. Files may split it into three parts: those of
-  /// queries, keys and values, or thirds of all channels, as transformers 5 saves them.
+  /// Those of StateSpace.
+  void BindScan(
+    MixerTensors& mixer, const std::string& prefix, std::int64_t keys, std::int64_t values);
+
+  /// The convolution over `channels` channels, whose taps MLX has before an axis of 1. Files may
+  /// split it into three parts: those of queries, keys and values, or thirds of all channels, as
+  /// transformers 5 saves them.
   void BindTaps(MixerTensors& mixer, const std::string& prefix, std::int64_t channels);
 
   /// Queries, keys and values in tensors of their own. A layer with the keys and values of another

@@ -80,6 +80,7 @@ public:
         {
           this->ForEach(end, [this](const std::string& name) { this->UnpackBytes(name); });
         }
+        this->ForEach("_scale_inv", [this](const std::string& name) { this->UnpackExperts(name); });
         break;
       case Method::Bitsandbytes:
         for (const std::string type : { "nf4", "fp4" })
@@ -413,6 +414,36 @@ private:
     }
     const Shape shape = codes.shape;
     this->Put(name, std::move(numbers), shape, { name, scale, zero, name + "_g_idx" });
+  }
+
+  /// Floats of 8 bits of all experts of a layer in one tensor, each in blocks of its own.
+  void UnpackExperts(const std::string& name)
+  {
+    const std::string scale = name + "_scale_inv";
+    const TensorView& codes = this->Get(name, scale);
+    const std::vector<std::int64_t>& block = this->How.block;
+    const Shape shape = codes.shape;
+    if (codes.dtype != DType::F8_E4M3 || shape.size() != 3 || codes.Count() == 0 || block.empty() ||
+        shape[1] % block[0] != 0)
+    {
+      this->Fail(name, "expected matrices of F8_E4M3 of all experts beside '", scale,
+        "', of rows that 'weight_block_size' divides, found ", Name(codes.dtype), " of shape ",
+        ToString(shape), ".");
+    }
+    PackedNumbers numbers;
+    numbers.name = std::string(Name(codes.dtype)) + " with scales";
+    numbers.rows = shape[0] * shape[1];
+    numbers.columns = shape[2];
+    numbers.codes = { codes.data, 8, 1, true, 1, numbers.columns };
+    numbers.values = ByteValues(codes.dtype);
+    numbers.blockRows = block[0];
+    numbers.blockColumns = block[1];
+    numbers.blocks = Quotient(numbers.columns, block[1]);
+    numbers.scales =
+      this->Get(scale, name, { DType::F32, DType::BF16, DType::F16, DType::F64, DType::F8_E8M0 },
+        { shape[0], shape[1] / block[0], numbers.blocks });
+    numbers.scales.shape = { shape[0] * shape[1] / block[0], numbers.blocks };
+    this->Put(name, std::move(numbers), shape, { name, scale });
   }
 
   /// The columns of a group of a weight with scales [rows, groups]; 0: it has no groups.

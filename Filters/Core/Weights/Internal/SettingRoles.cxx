@@ -123,12 +123,13 @@ constexpr std::string_view Attention =
   "attention.q_lora_rank attention.recurrent_layers attention.relative_buckets_count "
   "attention.scale attention.shared_kv_layers attention.sliding_window_pattern "
   "attention.temperature_length attention.temperature_scale attention.value_length_swa "
-  "attention_chunk_size attention_k_eq_v attention_window attn_config attn_gate "
+  "attention_chunk_size attention_k_eq_v attention_window attn_config attn_gate attn_layer_indices "
   "attn_logit_soft_cap attn_logit_softcapping attn_output_gate attn_qkv_clip attn_scale "
   "attn_scores_soft_cap attn_temperature_tuning attn_type attn_types clip_qkv "
   "cross_attention_hidden_size final_logit_soft_cap final_logit_softcapping floor_scale "
   "full_attention_interval full_attn_idxs gated_attention global_attn_every_n_layers head_gate "
-  "hidden_size_per_layer_input index_topk is_prefix_lm kv_lora_rank learned_pos_emb "
+  "hidden_size_per_layer_input index_topk is_prefix_lm kv_lora_rank layers_block_type "
+  "learned_pos_emb "
   "linear_allow_neg_eigval linear_conv_kernel_dim linear_key_head_dim linear_num_key_heads "
   "linear_num_value_heads linear_value_head_dim llama_4_scaling_beta local_attention "
   "local_window_size max_relative_positions multi_query mup_attn_multiplier norm_rel_ebd "
@@ -177,9 +178,9 @@ constexpr std::string_view Experts =
   "moe_every_n_layers moe_intermediate_size moe_k moe_latent_size moe_layer_end_index "
   "moe_layer_interval moe_layer_start_index moe_layers moe_norm_min moe_num_experts "
   "moe_num_shared_experts moe_topk n_group n_routed_experts n_shared_experts norm_topk_prob "
-  "num_experts num_experts_per_tok num_local_experts num_shared_experts scoring_func "
-  "shared_expert_intermediate_size shared_intermediate_size swiglu_limit top_k_experts "
-  "topk_group topk_method";
+  "num_dense_layers num_experts num_experts_per_tok num_local_experts num_shared_experts "
+  "scoring_func shared_expert_intermediate_size shared_intermediate_size swiglu_limit "
+  "top_k_experts topk_group topk_method use_expert_bias";
 
 constexpr std::string_view FactorSettings =
   "attention.output_scale attention.value_scale attention_multiplier decoder_sparse_step "

@@ -68,11 +68,24 @@ TensorNames TensorBinder::ChooseNames() const
 void TensorBinder::UseFusedExperts(TensorNames& names) const
 {
   constexpr std::string_view ending = "experts.gate_up_proj";
-  const bool isOther = names.expertsGate.weight.find('*') == std::string::npos &&
-                       names.expertLayout == WeightLayout::InputOutput;
+  const bool isOther = names.expertsGate.weight.find('*') == std::string::npos;
   const TensorViews& tensors = this->Files.GetTensors();
   const auto found = std::find_if(tensors.begin(), tensors.end(),
     [&](const auto& tensor) { return EndsWith(tensor.first, ending); });
+  if (isOther && this->Config.expertLimit == 0)
+  {
+    // Release 5 of transformers saves Qwen3-VL's with outputs first, release 4 with inputs first.
+    const Shape last = { this->Config.experts, this->Config.modelDimension,
+      this->Config.expertDimension };
+    const bool isByOutputs =
+      last[1] != last[2] && std::any_of(tensors.begin(), tensors.end(),
+                              [&](const auto& tensor)
+                              {
+                                return EndsWith(tensor.first, "." + names.expertsDown.weight) &&
+                                       tensor.second.shape == last;
+                              });
+    names.expertLayout = isByOutputs ? WeightLayout::OutputInput : names.expertLayout;
+  }
   if (isOther || found == tensors.end())
   {
     return;

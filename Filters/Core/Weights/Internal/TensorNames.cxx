@@ -24,28 +24,29 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 105> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+constexpr std::array<Named<Role>, 111> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
   ROLE(attentionScale), ROLE(classToken), ROLE(contacts), ROLE(convolution), ROLE(convolutionNorm),
   ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput), ROLE(crossQuery),
   ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm), ROLE(distillationToken),
-  ROLE(down), ROLE(embeddingNorm), ROLE(expertBias), ROLE(expertLayout), ROLE(expertsDown),
+  ROLE(down), ROLE(embeddingNorm), ROLE(expertBias), ROLE(expertScales), ROLE(expertsAfter),
+  ROLE(expertsNorm), ROLE(plainAfter), ROLE(routerNorm), ROLE(expertLayout), ROLE(expertsDown),
   ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution), ROLE(frequencies),
   ROLE(fused), ROLE(gate), ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm),
   ROLE(inputProjection), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
   ROLE(laurelIn), ROLE(laurelNorm), ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection),
   ROLE(layerProjectionNorm), ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm),
   ROLE(mixerDecay), ROLE(mixerDecayScale), ROLE(mixerDecayShift), ROLE(mixerGate), ROLE(mixerKey),
-  ROLE(mixerNorm), ROLE(mixerOutput), ROLE(mixerQuery), ROLE(mixerRate), ROLE(mixerTaps),
-  ROLE(mixerValue), ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches),
-  ROLE(positionKey), ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn),
-  ROLE(projectOut), ROLE(query), ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm),
-  ROLE(queryNorm), ROLE(registers), ROLE(relativeBias), ROLE(rotations), ROLE(router),
-  ROLE(secondConvolution), ROLE(segments), ROLE(sharedBias), ROLE(sharedDown), ROLE(sharedFactor),
-  ROLE(sharedGate), ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection),
-  ROLE(streamIn), ROLE(streamOut), ROLE(streamPrediction), ROLE(streamRouter),
-  ROLE(streamRouterNorm), ROLE(streamScale), ROLE(tasks), ROLE(tokens), ROLE(transform),
-  ROLE(transformNorm), ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias), ROLE(xieluLimit),
-  ROLE(xieluLinear), ROLE(xieluNegative), ROLE(xieluSquare) } };
+  ROLE(mixerNorm), ROLE(mixerOutput), ROLE(mixerQuery), ROLE(mixerRate), ROLE(mixerSkip),
+  ROLE(mixerTaps), ROLE(mixerValue), ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output),
+  ROLE(patches), ROLE(positionKey), ROLE(positionQuery), ROLE(positions), ROLE(prefix),
+  ROLE(projectIn), ROLE(projectOut), ROLE(query), ROLE(queryBias), ROLE(queryLatent),
+  ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias), ROLE(rotations),
+  ROLE(router), ROLE(secondConvolution), ROLE(segments), ROLE(sharedBias), ROLE(sharedDown),
+  ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks),
+  ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut), ROLE(streamPrediction),
+  ROLE(streamRouter), ROLE(streamRouterNorm), ROLE(streamScale), ROLE(tasks), ROLE(tokens),
+  ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias),
+  ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative), ROLE(xieluSquare) } };
 #undef ROLE
 
 PairNames ToPair(std::string_view name)
@@ -213,6 +214,10 @@ ProjectorNames ProjectorNamesFor(const TransformerConfig& config)
   {
     return { ToPair("multi_modal_projector.mm_soft_emb_norm"),
       { "multi_modal_projector.mm_input_projection_weight", "" }, {}, {} };
+  }
+  if (vision.seesWholePrompts)
+  {
+    return { {}, ToPair("multi_modal_projector.linear+"), {}, {} };
   }
   if (!vision.projectorHasTwo)
   {

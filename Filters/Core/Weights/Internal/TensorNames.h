@@ -89,6 +89,7 @@ struct TensorNames
   PairNames mixerTaps; ///< or three, with q, k and v in the place of "*"
   std::string mixerDecayScale;
   std::string mixerDecayShift;
+  std::string mixerSkip;
   PairNames mixerNorm;
   PairNames mixerOutput;
   PairNames crossNorm;
@@ -107,11 +108,16 @@ struct TensorNames
   std::string xieluLinear;
   std::string xieluLimit;
   PairNames router;
+  PairNames routerNorm;
   PairNames expertsGate; ///< of each expert: with "*" for its number; else one tensor of all
   PairNames expertsUp;   ///< likewise; without a name expertsGate has gate and up
   PairNames expertsDown; ///< likewise
   WeightLayout expertLayout = WeightLayout::InputOutput; ///< of a tensor of all
   std::string expertBias;                                ///< by which they are chosen
+  std::string expertScales;                              ///< of their weights
+  PairNames expertsNorm;                                 ///< these: beside an MLP
+  PairNames expertsAfter;
+  PairNames plainAfter; ///< of what the MLP gives
   PairNames sharedGate;
   PairNames sharedUp;
   PairNames sharedDown;

@@ -425,6 +425,24 @@ TransformerConfig ParseGemma3(const Settings& settings)
   return JoinVision(settings, std::move(text), std::move(encoder), std::move(vision));
 }
 
+TransformerConfig ParsePaliGemma(const Settings& settings)
+{
+  TransformerConfig text = ParseText(settings, RequirePart(settings, "text_config"), "gemma", true);
+  text.logitCap = 0; // whatever final_logit_softcapping is, which is of texts that are saved alone
+  TransformerConfig encoder = ParseSiglip(RequirePart(settings, "vision_config"), SiglipDefaults);
+  VisionConfig vision;
+  vision.layersRead = encoder.layers;
+  vision.projectorHasTwo = false;
+  vision.seesWholePrompts = true;
+  vision.imageToken =
+    ParseImageToken(settings, { "image_token_index", "image_token_id" }, 256'000, text.vocabulary);
+  const std::int64_t width = settings.Size({ "projection_dim" }, 2048);
+  settings.FailIf(width != text.modelDimension, "expected 'projection_dim' to be ",
+    text.modelDimension, ", the dimension of the text, found ", width, ".");
+  settings.Ignore({ "hidden_size" });
+  return JoinVision(settings, std::move(text), std::move(encoder), std::move(vision));
+}
+
 TransformerConfig ParseMistral3(const Settings& settings)
 {
   TransformerConfig text =
@@ -544,10 +562,18 @@ TransformerConfig ParseQwen2Vl(const Settings& settings)
   return JoinVision(settings, std::move(text), std::move(encoder), std::move(vision));
 }
 
+/// Qwen3.5 has no deep features.
 TransformerConfig ParseQwen3Vl(const Settings& settings)
 {
+  const std::string kind = settings.Text({ "model_type" }, "");
+  const bool isLater = BeginsWith(kind, "qwen3_5");
   const Settings words = settings.NestedOrEmpty({ "text_config" });
-  TransformerConfig text = ParseText(settings, words, "qwen3_vl_text");
+  TransformerConfig text = ParseText(settings, words, kind + "_text");
+  if (isLater && !settings.IsNested({ "vision_config" }))
+  {
+    settings.IgnoreAll();
+    return text;
+  }
   const Settings part = settings.NestedOrEmpty({ "vision_config" });
   TransformerConfig encoder = ParseByRow(part, "qwen3_vl/encoder");
   encoder.architecture = "qwen3_vl";
@@ -558,12 +584,14 @@ TransformerConfig ParseQwen3Vl(const Settings& settings)
   vision.projectorNorm = VisionConfig::ProjectorNorm::OfPatches;
   vision.projectorEpsilon = encoder.epsilon;
   RequireOutputs(part, "out_hidden_size", text);
-  vision.imageToken = ParseImageToken(settings, { "image_token_id" }, 151'655, text.vocabulary);
-  vision.videoToken = ParseImageToken(settings, { "video_token_id" }, 151'656, text.vocabulary);
-  vision.rotarySections = ParseSections(settings, words, 0, { 24U, 20U, 20U });
+  const std::int64_t token = isLater ? 248'056 : 151'655;
+  vision.imageToken = ParseImageToken(settings, { "image_token_id" }, token, text.vocabulary);
+  vision.videoToken = ParseImageToken(settings, { "video_token_id" }, token + 1, text.vocabulary);
+  const json sections = isLater ? json{ 11U, 11U, 10U } : json{ 24U, 20U, 20U };
+  vision.rotarySections = ParseSections(settings, words, 0, sections);
   vision.interleavesSections = true;
   const json* given = part.Value({ "deepstack_visual_indexes" });
-  const json deep = given == nullptr ? json{ 8, 16, 24 } : *given;
+  const json deep = isLater ? json::array() : given == nullptr ? json{ 8, 16, 24 } : *given;
   std::map<std::int64_t, std::int64_t> projectors; // by layers
   for (const json& item : deep.is_array() ? deep : json::array({ deep }))
   {

@@ -116,10 +116,10 @@ class Model:
             self.tensors[LAYER + module + "." + name] = tensor
         self.weights[LAYER + module + ".weight"] = weight.astype(np.float32)
 
-    def save(self, name: str, quantization: dict[str, object], key: str = "quantization_config") -> None:
+    def save(self, name: str, quantization: dict[str, object], key: str = "quantization_config", **settings: object) -> None:
         folder = pathlib.Path(name)
         folder.mkdir(exist_ok=True)
-        (folder / "config.json").write_text(json.dumps({**CONFIG, key: quantization}, indent=1) + "\n")
+        (folder / "config.json").write_text(json.dumps({**CONFIG, **settings, key: quantization}, indent=1) + "\n")
         write(folder / "model.safetensors", self.tensors)
         write(folder / "expected.safetensors", self.weights)
 
@@ -146,6 +146,27 @@ def fp8_block() -> None:
     model.save("fp8-block", {
         "quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [24, 20],
         "modules_to_not_convert": ["lm_head", LAYER + "self_attn.q_proj"]})
+
+
+def fp8_experts() -> None:
+    """All experts of a layer in one tensor."""
+    model = Model(60)
+    normal = lambda *shape: BFloat16(model.random.normal(0, 0.2, shape))
+    del model.tensors[LAYER + "mlp.up_proj.weight"]
+    for module in ("self_attn.k_proj", "self_attn.o_proj"):
+        model.tensors[LAYER + module + ".weight"] = normal(*SIZES[module])
+    model.tensors |= {LAYER + f"self_attn.{name}_norm.weight": BFloat16(np.ones(16)) for name in "qk"}
+    model.tensors[LAYER + "mlp.gate.weight"] = normal(8, 32)
+    for module, (rows, columns) in {"mlp.experts.gate_up_proj": (32, 32), "mlp.experts.down_proj": (32, 16)}.items():
+        codes = finite_floats(model, (8, rows, columns))
+        scales = model.scales((8, rows // 8, -(-columns // 12)), 1e-3).astype(np.float32)
+        factors = np.stack([blocks(one.astype(float), 8, 12, (rows, columns)) for one in scales])
+        model.tensors[LAYER + module] = Bytes("F8_E4M3", codes)
+        model.tensors[LAYER + module + "_scale_inv"] = scales
+        model.weights[LAYER + module] = (E4M3[codes] * factors).astype(np.float32)
+    model.save("fp8-experts", {
+        "quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [8, 12]},
+        model_type="qwen3_moe", num_experts=8, num_experts_per_tok=3, moe_intermediate_size=16, norm_topk_prob=True)
 
 
 def fp8_rows() -> None:
@@ -363,6 +384,7 @@ def mlx() -> None:
 
 
 fp8_block()
+fp8_experts()
 fp8_rows()
 gptq("gptq", 4, 16, False, True)
 gptq("gptq-3", 3, -1, True, False)
