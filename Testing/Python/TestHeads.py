@@ -1,5 +1,7 @@
 """Figures of a recording: their colors are those of its attention, and bad input is named."""
 
+import json
+
 import atlastest
 import numpy
 from atlastest import AtlasTest
@@ -65,6 +67,22 @@ class Heads(AtlasTest):
             expected.append(style.WEIGHTS(weight)[:3])
         found = pixel_colors(figure, axes, path, places)
         self.assertLess(numpy.abs(found - 255 * numpy.array(expected)).max(), 4)
+
+    def test_endings_of_names_may_be_capitals(self):
+        path = save(heads.weights(atlastest.RECORDING, LAYER, HEAD, dpi=60), atlastest.OUTPUT / "weights.SVG")
+        self.assertIn("@font-face", path.read_text(encoding="utf-8"), "letters are embedded")
+
+    @without_layout()
+    def test_rows_have_the_numbers_of_the_recorded_layers(self):
+        path = atlastest.OUTPUT / "later.safetensors"
+        write_text(path, ["a", "b", "c"])
+        tensors, metadata = atlastest.read_safetensors(path)
+        later = {name.replace("layers.0.", f"layers.{layer}."): values for layer in (3, 7) for name, values in tensors.items()}
+        scales = {str(layer): json.loads(metadata["score_scales"])["0"] for layer in (3, 7)}
+        atlastest.write_safetensors(path, later, {**metadata, "layer_count": "9", "score_scales": json.dumps(scales)})
+        for draw in (heads.all_heads, heads.head_scores):
+            labels = [label.get_text() for label in draw(path, dpi=60).axes[0].get_yticklabels()]
+            self.assertEqual(labels, ["3", "7"])
 
     @without_layout()
     def test_means_and_rollout(self):

@@ -119,6 +119,27 @@ class Interface(AtlasTest):
             numpy.testing.assert_array_equal(recording.queries(*PLACE), tensors["layers.1.heads.2.query"][rows])
             numpy.testing.assert_array_equal(recording.keys(*PLACE), tensors["layers.1.heads.2.key"][rows])
 
+    def test_equal_heads_stay_in_their_order(self):
+        path = atlastest.OUTPUT / "equal.npy"
+        numpy.save(path, numpy.tile(numpy.eye(3, dtype="f4"), (2, 2, 1, 1)))
+        with atlas.open(path) as recording:
+            self.assertEqual(recording.striking_heads()[0], [(0, 0), (0, 1), (1, 0), (1, 1)])
+
+    def test_last_residual_is_that_of_the_last_layer(self):
+        path = write_recording(atlastest.OUTPUT / "deep.safetensors")
+        tensors, metadata = atlastest.read_safetensors(path)
+        for layer in (2, 9, 10, 11):
+            tensors[f"residual.{layer}"] = numpy.full((30, 4), layer, dtype=numpy.float32)
+        atlastest.write_safetensors(path, tensors, {**metadata, "layer_count": "11"})
+        with atlas.open(path) as recording:
+            self.assertEqual([recording.residual(layer)[0, 0] for layer in (2, -1, -2, -4)], [2, 11, 10, 2])
+
+    def test_tokens_without_texts_are_positions_in_their_sequence(self):
+        path = atlastest.OUTPUT / "two.npy"
+        numpy.save(path, numpy.tile(numpy.eye(3, dtype="f4"), (1, 2, 2, 1, 1)))
+        with atlas.open(path) as recording:
+            self.assertEqual((recording.tokens(0), recording.tokens(1)), (["0", "1", "2"], ["0", "1", "2"]))
+
     def test_arrays_are_those_of_the_oracle(self):
         """Of the second sequence, so that the order of arguments counts."""
         for name, found in (

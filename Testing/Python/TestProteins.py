@@ -122,6 +122,19 @@ class Proteins(AtlasTest):
             with self.assertRaisesRegex(ValueError, "Sites: expected numbers of residues from 1 to 36"):
                 recording.contacts(show="Heads", sites=[0])
 
+    def test_pairs_without_a_place_are_not_counted(self):
+        pairs = numpy.transpose(numpy.triu_indices(36, 3))
+        strongest = pairs[numpy.argsort(-self.scores[tuple(pairs.T)], kind="stable")[:36]]
+        gone = int(strongest[0, 0])
+        path = atlastest.OUTPUT / "unresolved.pdb"
+        lines = CHAIN.read_text(encoding="ascii").splitlines(keepends=True)
+        kept = [line for line in lines if not (line.startswith("ATOM") and int(line[22:26]) == gone + 1)]
+        path.write_text("".join(kept), encoding="ascii")
+        count = int((strongest != gone).all(axis=1).sum())
+        self.assertLess(count, 36)
+        title = proteins.contacts(RECORDING, structure=path, **LATTICE).axes[0].get_title(loc="left")
+        self.assertRegex(title, f" of the {count} strongest pairs are in contact")
+
     def test_figures(self):
         figure = proteins.contacts(RECORDING, structure=CHAIN, **LATTICE)
         self.assertRegex(figure.axes[0].get_title(loc="left"), "36 of the 36 strongest pairs are in contact")

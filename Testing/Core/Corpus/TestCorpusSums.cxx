@@ -1,4 +1,5 @@
 #include "Base/Error.h"
+#include "Corpus/CorpusStatistics.h"
 #include "Corpus/ExactSum.h"
 #include "Corpus/QuantileSketch.h"
 
@@ -96,4 +97,28 @@ TEST(CorpusSums, QuantilesOfSmallAndNoNumbers)
   EXPECT_THROW(
     QuantileSketch::FromBins(std::vector<std::int64_t>(sketch.GetBins().size(), -1), "test"),
     FormatError);
+}
+
+/// The median is the smallest distance up to which half of the attention goes.
+TEST(CorpusSums, DistancesHaveAMeanAndAMedian)
+{
+  struct Case
+  {
+    std::vector<double> attention; ///< by distance
+    double mean;
+    double median;
+  };
+  for (const Case& one :
+    std::vector<Case>{ { { 1, 1 }, 0.5, 0 }, { { 1, 2, 1 }, 1, 1 }, { { 1, 1, 1, 1 }, 1.5, 1 },
+      { { 0, 0, 3 }, 2, 2 }, { { 0, 1, 0, 0, 3 }, 3.25, 4 }, { {}, 0, 0 } })
+  {
+    CorpusHead head;
+    head.distances.resize(one.attention.size());
+    for (std::size_t d = 0; d < one.attention.size(); ++d)
+    {
+      head.distances[d].Add(one.attention[d]);
+    }
+    EXPECT_DOUBLE_EQ(MeanDistance(head), one.mean);
+    EXPECT_EQ(MedianDistance(head), one.median);
+  }
 }

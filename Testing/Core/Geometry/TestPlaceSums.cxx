@@ -84,6 +84,14 @@ TEST(PlaceSums, LeavesGhostsOut)
   sums.Add(places, At(positions), left.data(), 1);
   EXPECT_EQ(sums.Of(0).places, 1);
   EXPECT_EQ(sums.OfAll().places, 2);
+
+  const std::vector<float> weights = { 1, 0, 1, 1, 0.5F, 0 }; // of two slices
+  PlaceSums ofSlices(2, { 1, 1, 3 });
+  ofSlices.Add({ 3, 2, nullptr, weights.data(), 0 }, At(positions), left.data(), 1);
+  EXPECT_EQ(ofSlices.Of(0).places, 2);
+  EXPECT_EQ(ofSlices.Of(0).weight, 1.5);
+  EXPECT_EQ(ofSlices.Of(1).places, 0);
+  EXPECT_EQ(ofSlices.OfAll().places, 2);
 }
 
 /// Against sums in double precision.

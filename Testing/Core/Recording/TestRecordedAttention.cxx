@@ -4,6 +4,7 @@
 #include "DefinedAttention.h"
 #include "EmbeddingOracle.h"
 #include "ErrorMessage.h"
+#include "HandMadeRecording.h"
 #include "LongRecording.h"
 #include "Oracle.h"
 #include "Recording/RecordingPrefix.h"
@@ -30,36 +31,6 @@ using testing::HasSubstr;
 namespace
 {
 
-constexpr std::int64_t Dimension = 5;
-constexpr std::size_t HeadCount = 2;
-
-/// Sequences of 3, 1 and 6 tokens; layers 1 and 4 of 5; two heads.
-Recording Make()
-{
-  std::mt19937 generator(3);
-  Recording recording;
-  recording.architecture = "hand-made";
-  recording.layerCount = 5;
-  recording.sequenceOffsets = { 0, 3, 4, 10 };
-  recording.tokens.sequence = { 0, 0, 0, 1, 2, 2, 2, 2, 2, 2 };
-  recording.tokens.position = { 0, 1, 2, 0, 0, 1, 2, 3, 4, 5 };
-  for (const std::int32_t index : { 1, 4 })
-  {
-    RecordedLayer layer;
-    layer.index = index;
-    layer.scoreScale = 1.0 / (index + 1);
-    for (std::size_t h = 0; h < HeadCount; ++h)
-    {
-      RecordedHead head;
-      head.query = RandomRows(10, Dimension, generator);
-      head.key = RandomRows(10, Dimension, generator);
-      layer.heads.push_back(head);
-    }
-    recording.layers.push_back(layer);
-  }
-  return recording;
-}
-
 /// A cap and a window in one layer, sinks and another window in the next.
 void AddVariants(Recording& recording)
 {
@@ -85,7 +56,7 @@ void ExpectDefinedAttention(const Recording& recording)
   {
     for (std::size_t l = 0; l < recording.layers.size(); ++l)
     {
-      for (std::size_t h = 0; h < HeadCount; ++h)
+      for (std::size_t h = 0; h < HandMadeHeads; ++h)
       {
         const DefinedAttention expected(recording, s, l, h);
         const std::int64_t layer = recording.layers[l].index;
@@ -111,7 +82,7 @@ void ExpectDefinedAttention(const Recording& recording)
 
 TEST(RecordedAttention, EqualsItsFormulas)
 {
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   ExpectDefinedAttention(recording);
   recording.mask = AttentionMask::Bidirectional;
   ExpectDefinedAttention(recording);
@@ -173,43 +144,8 @@ TEST(RecordedAttention, CrossAttentionHasNeitherMeanNorRollout)
   EXPECT_THAT(MessageOf<OptionError>([&]
                 { EvaluateAttention(cross, 0, 0, 0, AttentionQuantity::Rollout, 0, 0, nullptr); }),
     HasSubstr("expected another quantity than Rollout"));
-  EXPECT_THAT(MessageOf<OptionError>([] { PartOf(Make(), AttentionKind::Cross); }),
+  EXPECT_THAT(MessageOf<OptionError>([] { PartOf(HandMadeRecording(), AttentionKind::Cross); }),
     HasSubstr("for the attention 'cross', found one of hand-made."));
-}
-
-/// A part that does not fit the whole.
-TEST(RecordedAttention, PartsThatDoNotFitAreRefused)
-{
-  const Recording whole = TranslatedRecording();
-  const auto message = [](const Recording& recording)
-  { return MessageOf<ModelError>([&] { CheckRecording(recording, "file"); }); };
-  const auto withCross = [&](const std::function<void(Recording&)>& change)
-  {
-    auto cross = *whole.cross;
-    change(cross);
-    Recording changed = whole;
-    changed.cross = std::make_shared<const Recording>(cross);
-    return message(changed);
-  };
-  Recording alone = whole;
-  alone.encoder = nullptr;
-  EXPECT_THAT(message(alone), HasSubstr("found one alone"));
-  alone = whole;
-  alone.encoder = std::make_shared<const Recording>(Make());
-  EXPECT_THAT(
-    message(alone), HasSubstr("encoder: expected 2 sequences with the mask bidirectional"));
-  EXPECT_THAT(withCross([](Recording& r) { r.sourceLengths.pop_back(); }),
-    HasSubstr("file: cross: expected 2 lengths of sources"));
-  EXPECT_THAT(withCross([](Recording& r) { r.sourceLengths[1] = 8; }),
-    HasSubstr("sequence 1: expected a source of 0 to 7 tokens, found 8."));
-  EXPECT_THAT(withCross([](Recording& r) { r.sourceLengths[0] = 3; }),
-    HasSubstr("sequence 0: expected the 4 tokens of the source and the 3 of the target, found 3"));
-  Recording biased = whole;
-  biased.distanceBias = SharedMatrix::Zero(2, 4);
-  EXPECT_THAT(message(biased), HasSubstr("an odd number of values, found shape [2, 4]."));
-  biased.distanceBias = SharedMatrix::Zero(2, 5);
-  biased.distanceBias.Row(1)[3] = std::nanf("");
-  EXPECT_THAT(message(biased), HasSubstr("expected finite numbers, found nan at row 1."));
 }
 
 std::vector<double> WeightsOf(
@@ -248,12 +184,12 @@ void ExpectMeansOfHeads(const Recording& recording)
 
 TEST(RecordedAttention, AveragesHeads)
 {
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   recording.alibiSlopes = { 0.5, 0.25 };
   ExpectMeansOfHeads(recording);
   recording.mask = AttentionMask::Bidirectional;
   ExpectMeansOfHeads(recording);
-  recording = Make();
+  recording = HandMadeRecording();
   AddVariants(recording);
   ExpectMeansOfHeads(recording);
 }
@@ -274,7 +210,7 @@ void AddNorms(Recording& recording)
 
 TEST(RecordedAttention, WeighsByTheNormsOfValues)
 {
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   AddNorms(recording);
   CheckRecording(recording, "recording");
   const auto quantity = AttentionQuantity::NormWeighted;
@@ -341,7 +277,7 @@ TEST(RecordedAttention, RowsOfARolloutAreThoseOfTheWhole)
 
 TEST(RecordedAttention, RolloutNeedsAllLayers)
 {
-  const Recording recording = Make();
+  const Recording recording = HandMadeRecording();
   EXPECT_THAT(
     MessageOf<OptionError>([&] { Evaluate(recording, 0, 4, 0, AttentionQuantity::Rollout); }),
     HasSubstr("layer 2 is not in the recording, which has layers 1 4"));
@@ -381,7 +317,7 @@ std::vector<double> MeanOverSequences(const Of& of)
 
 TEST(RecordedAttention, AveragesSequences)
 {
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   AddNorms(recording);
   recording.mask = AttentionMask::Bidirectional;
   ExpectClose("mean", EvaluateMean(recording, 4, 1, AttentionQuantity::NormWeighted),
@@ -435,7 +371,7 @@ TEST(RecordedAttention, BlocksOfALongWindowedSequenceAreThoseOfTheWhole)
 /// Rows with sinks add up to less than 1, and their mean to the mean of what they add up to.
 TEST(RecordedAttention, MeansKeepWhatSinksTake)
 {
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   AddVariants(recording);
   EXPECT_FALSE(HasSinks(recording, 1, AttentionQuantity::Weights));
   EXPECT_FALSE(HasSinks(recording, 1, AttentionQuantity::Rollout));
@@ -447,7 +383,7 @@ TEST(RecordedAttention, MeansKeepWhatSinksTake)
 
 TEST(RecordedAttention, KnowsTheAllowedKeys)
 {
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   AddVariants(recording);
   const auto range = [&](std::int64_t layer, std::int64_t query)
   {
@@ -498,7 +434,7 @@ TEST(RecordedAttention, BytesDoNotDependOnThreads)
 
 TEST(RecordedAttention, LargeScoresDoNotOverflow)
 {
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   recording.layers[0].scoreScale = 1e4;
   const std::vector<float> weights = Evaluate(recording, 2, 1, 0, AttentionQuantity::Weights);
   EXPECT_THAT(weights, Each(testing::AllOf(testing::Ge(0.0F), testing::Le(1.0F))));
@@ -532,7 +468,7 @@ TEST(RecordedAttention, WhatTheRecordingLacksIsRefused)
     { 0, 4, 1, 0, 4, "queries from 0 to 3, found 0 to 4" },
     { 0, 4, 1, 2, 1, "queries from 0 to 3, found 2 to 1" },
     { 0, 4, 0, 0, 1, "has no queries and keys" } };
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   recording.layers[1].heads[0].key = {};
   std::vector<float> values(100);
   for (const Request& one : requests)
@@ -543,112 +479,6 @@ TEST(RecordedAttention, WhatTheRecordingLacksIsRefused)
         one.begin, one.end, values.data());
     };
     EXPECT_THAT(MessageOf<OptionError>(evaluate), HasSubstr(one.message));
-  }
-}
-
-TEST(Recording, ThatFitsTogetherIsAccepted)
-{
-  CheckRecording(Make(), "file");
-  Recording empty;
-  empty.sequenceOffsets = { 0 };
-  CheckRecording(empty, "file");
-}
-
-/// One expert of `experts` for each of 10 tokens, by turns of `turns`.
-RecordedRouting Routing(std::int64_t turns, std::int32_t experts)
-{
-  RecordedRouting routing = { experts, SharedMatrix::Zero(10, 1), SharedMatrix::Zero(10, 1) };
-  for (std::int64_t row = 0; row < 10; ++row)
-  {
-    *routing.chosen.Row(row) = static_cast<float>(row % turns);
-  }
-  return routing;
-}
-
-RecordedHead& LastHead(Recording& recording)
-{
-  return recording.layers[1].heads[1];
-}
-
-TEST(Recording, DamageIsRefused)
-{
-  const std::vector<std::pair<std::function<void(Recording&)>, std::string>> damages = {
-    { [](Recording& r) { LastHead(r).query = LastHead(r).key = SharedMatrix::Zero(10, 4); },
-      "layer 4, head 1: query: expected shape [10, 5], found [10, 4]" },
-    { [](Recording& r) { LastHead(r).key = SharedMatrix::Zero(10, 4); },
-      "layer 4, head 1: key: expected shape [10, 5], found [10, 4]" },
-    { [](Recording& r) { LastHead(r).key = SharedMatrix::Zero(9, 5); },
-      "layer 4, head 1: key: expected a row for each of the 10 tokens, found shape [9, 5]" },
-    { [](Recording& r) { LastHead(r).key = {}; },
-      "layer 4, head 1: expected both queries and keys" },
-    { [](Recording& r) { LastHead(r).valueNorm = SharedMatrix::Zero(10, 2); },
-      "layer 4, head 1: value_norm: expected shape [10, 1], found [10, 2]" },
-    { [](Recording& r) { LastHead(r).value = SharedMatrix::Zero(10, 5); },
-      "layer 4, head 1: value: expected to be recorded in all heads" },
-    { [](Recording& r) { r.layers[1].heads.pop_back(); }, "layer 4: expected 2 as in layer 1" },
-    { [](Recording& r) { r.layers[1].index = 1; }, "layer 1: expected layers in ascending order" },
-    { [](Recording& r) { r.layers[1].index = 5; }, "layer 5: expected layers in ascending order" },
-    { [](Recording& r) { r.alibiSlopes = { 1 }; }, "layer 1: expected 2 ALiBi slopes, found 1" },
-    { [](Recording& r) { r.layers[1].scoreCap = -1; }, "layer 4: expected a score cap above 0" },
-    { [](Recording& r) { r.layers[1].scoreCap = std::nan(""); }, "none, found nan" },
-    { [](Recording& r) { r.layers[1].scoreCap = 1e-300; },
-      "layer 4: expected a score cap above 0" },
-    { [](Recording& r) { r.layers[1].window = -1; },
-      "layer 4: expected a window of at least 1 key" },
-    { [](Recording& r) { r.layers[1].chunk = -1; },
-      "layer 4: expected chunks of at least 1 token" },
-    { [](Recording& r)
-      {
-        r.layers[1].chunk = 3;
-        r.mask = AttentionMask::Bidirectional;
-      },
-      "under a causal mask, or 0 for none, found 3 under the mask bidirectional" },
-    { [](Recording& r) { r.layers[1].sinks = { 1 }; },
-      "layer 4: expected a sink for each of the 2 heads, found 1" },
-    { [](Recording& r) { r.layers[1].sinks = { 1, std::nanf("") }; },
-      "layer 4, head 1: expected a finite sink, found nan" },
-    { [](Recording& r) { r.layers[1].routing = Routing(3, 2); },
-      "layer 4: experts: expected numbers of its 2 experts, from 0, found 2 at token 2" },
-    { [](Recording& r)
-      {
-        r.layers[1].routing = Routing(2, 2);
-        r.layers[1].routing.chosen.Row(7)[0] = 0.5F;
-      },
-      "layer 4: experts: expected numbers of its 2 experts, from 0, found 0.5 at token 7" },
-    { [](Recording& r)
-      {
-        r.layers[1].routing = Routing(2, 2);
-        r.layers[1].routing.weights.Row(9)[0] = std::nanf("");
-      },
-      "layer 4: expert_weights: expected finite numbers, found nan at token 9" },
-    { [](Recording& r)
-      {
-        r.layers[1].routing = Routing(2, 2);
-        r.layers[1].routing.weights = SharedMatrix::Zero(10, 2);
-      },
-      "layer 4: expert_weights: expected shape [10, 1], found [10, 2]" },
-    { [](Recording& r) { r.tokens.position.pop_back(); }, "a position for each of the 10 tokens" },
-    { [](Recording& r) { r.tokens.text = { "a" }; }, "a token text for each of the 10 tokens" },
-    { [](Recording& r) { r.sequenceOffsets.back() = 11; }, "tokens, 10, found [0, 3, 4, 11]" },
-    { [](Recording& r) { r.sequenceOffsets[1] = 5; }, "found [0, 5, 4, 10]" },
-    { [](Recording& r) { r.tokens.sequence[3] = 0; }, "token 3: expected sequence 1, found 0" },
-    { [](Recording& r) { r.residual.resize(5); }, "expected 6 residuals" },
-    { [](Recording& r)
-      {
-        r.residual.resize(6);
-        r.residual[1] = SharedMatrix::Zero(10, 7);
-        r.residual[3] = SharedMatrix::Zero(10, 8);
-      },
-      "residual 3: expected shape [10, 7], found [10, 8]" },
-    { [](Recording& r) { r.logits = SharedMatrix::Zero(3, 7); },
-      "logits: expected a row for each of the 10 tokens, found shape [3, 7]" }
-  };
-  for (const auto& [damage, message] : damages)
-  {
-    Recording recording = Make();
-    damage(recording);
-    EXPECT_THAT(MessageOf<ModelError>([&] { CheckRecording(recording, "file"); }),
-      testing::AllOf(testing::StartsWith("file: "), HasSubstr(message)));
   }
 }
 
@@ -713,7 +543,7 @@ TEST(RecordedAttention, TellsWhatIsStored)
 /// Under a causal mask, tokens 1 to 3 of the last sequence are of one picture (Gemma 3).
 TEST(RecordedAttention, TokensOfAPictureSeeEachOther)
 {
-  Recording recording = Make();
+  Recording recording = HandMadeRecording();
   recording.tokens.keyEnd = { 1, 2, 3, 1, 1, 4, 4, 4, 5, 6 };
   recording.layers[1].window = 2;
   CheckRecording(recording, "recording");

@@ -211,6 +211,13 @@ TEST_F(InterventionsOfTiny, MustBeInTheModelAndTheSequences)
   {
     EXPECT_THAT(message(sites, source), HasSubstr(expected));
   }
+  const std::vector<ActivationSite> last = ParseSites("1.2@4", "");
+  Interventions cut;
+  cut.list = { { last.front(), Replacement::Zero } };
+  EXPECT_NO_THROW(CheckInterventions(this->Model.GetConfig(), { 5, 5 }, cut));
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { CheckInterventions(this->Model.GetConfig(), { 5, 3 }, cut); }),
+    HasSubstr("at 1.2@4: expected a position of sequence 1 from 0 to 2, found 4"));
   EXPECT_THAT(MessageOf<OptionError>([] { RequireSameLength({ "a", "b" }, { "c" }); }),
     HasSubstr("as many tokens as the prompt, 2 ('a' 'b'), found 1 ('c')"));
   const TransformerOracle oracle("attn-only");

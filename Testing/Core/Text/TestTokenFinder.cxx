@@ -83,6 +83,8 @@ TEST_F(OfGpt2, NamesTheNearest)
                "tokens are '\u00B7Zimbabwe' (#"));
   EXPECT_EQ(
     this->Finder.Nearest("\u00B7theirr", 1), (std::vector<std::int32_t>{ 511 })); // " their"
+  // Case and leading spaces count less than letters.
+  EXPECT_THAT(this->Finder.Nearest("ZIMBABVE", 1), ElementsAre(this->Find("Zimbabwe")));
 }
 
 TEST_F(OfGpt2, RefusesIdsBeyondTheVocabulary)

@@ -1,6 +1,7 @@
 #include "Weights/TransformerConfig.h"
 
 #include "Base/Error.h"
+#include "ConfigTexts.h"
 #include "ExpectMembers.h"
 #include "Refusals.h"
 #include "TemporaryDirectory.h"
@@ -19,152 +20,82 @@ using namespace testing;
 namespace
 {
 
-TransformerConfig Parse(const std::string& text)
-{
-  return ParseTransformerConfig(text, "some/config.json");
-}
-
-/// The settings of a model of this type, followed by those that a test adds or overrides: if a name
-/// occurs twice, the last one counts. Most types have these names.
-std::string Decoder(const std::string& type, const std::string& more = "")
-{
-  return R"({"model_type": ")" + type +
-         R"(", "hidden_size": 12, "num_attention_heads": 6, "num_hidden_layers": 2,
-    "intermediate_size": 20, "vocab_size": 7)" +
-         more + "}";
-}
-
-std::string Llama(const std::string& more = "")
-{
-  return Decoder("llama", more);
-}
-
-std::string Gpt2(const std::string& more = "")
-{
-  return R"({"model_type": "gpt2", "n_embd": 12, "n_head": 3, "n_layer": 2, "vocab_size": 7)" +
-         more + "}";
-}
-
-std::string Vit(const std::string& more = "")
-{
-  return R"({"model_type": "vit", "hidden_size": 12, "num_attention_heads": 3,
-    "num_hidden_layers": 2)" +
-         more + "}";
-}
-
-std::string DeepSeek(const std::string& more = "")
-{
-  return Decoder("deepseek_v2",
-    R"(, "kv_lora_rank": 5, "q_lora_rank": null,
-    "qk_nope_head_dim": 4, "qk_rope_head_dim": 2, "n_routed_experts": 8, "num_experts_per_tok": 3,
-    "moe_intermediate_size": 10, "n_shared_experts": 2, "first_k_dense_replace": 1)" +
-      (more.find("v_head_dim") == std::string::npos ? R"(, "v_head_dim": 3)" + more : more));
-}
-
-std::string T5(const std::string& more = "")
-{
-  return R"({"model_type": "t5", "d_model": 12, "d_kv": 5, "d_ff": 20, "num_heads": 3,
-    "num_layers": 2, "vocab_size": 7)" +
-         more + "}";
-}
-
-/// A model with the setting names of BART.
-std::string Pair(const std::string& type, const std::string& more = "")
-{
-  return R"({"model_type": ")" + type +
-         R"(", "d_model": 12, "encoder_layers": 2, "encoder_attention_heads": 3,
-    "decoder_layers": 4, "decoder_attention_heads": 6, "decoder_ffn_dim": 20, "vocab_size": 7)" +
-         more + "}";
-}
-
-std::string Neo(const std::string& more = "")
-{
-  return R"({"model_type": "gpt_neo", "hidden_size": 12, "num_heads": 3, "num_layers": 2,
-    "vocab_size": 7)" +
-         more + "}";
-}
-
-std::string Lens(const std::string& more = "")
-{
-  return R"({"model_type": "transformer_lens", "d_model": 12, "d_head": 5, "n_heads": 3,
-    "n_layers": 2, "d_vocab": 7, "n_ctx": 9, "attn_only": true)" +
-         more + "}";
-}
-
 TEST(TransformerConfig, WhatAFileLeavesOutIsTheOriginalsDefault)
 {
-  const TransformerConfig gpt2 = Parse(Gpt2());
+  const TransformerConfig gpt2 = ParseConfig(Gpt2());
   ExpectMembers(
     gpt2, "positions=1024 mlpDimension=48 activation=GeluTanh headDimension=4 tiedUnembedding=1");
   EXPECT_DOUBLE_EQ(gpt2.ScoreScale(1), 0.5);
-  const TransformerConfig bert = Parse(Decoder("bert"));
+  const TransformerConfig bert = ParseConfig(Decoder("bert"));
   ExpectMembers(bert, "positions=512 segments=2 activation=Gelu mask=Bidirectional");
-  const TransformerConfig vit = Parse(Vit());
+  const TransformerConfig vit = ParseConfig(Vit());
   EXPECT_EQ(vit.positions, 14 * 14 + 1);
-  ExpectMembers(Parse(Llama()), "keyHeads=6 rotaryBase=10000 tiedUnembedding=0 inputBias=0");
+  ExpectMembers(ParseConfig(Llama()), "keyHeads=6 rotaryBase=10000 tiedUnembedding=0 inputBias=0");
 }
 
 TEST(TransformerConfig, DefaultsOfTodaysModels)
 {
-  const TransformerConfig gemma2 = Parse(Decoder("gemma2"));
+  const TransformerConfig gemma2 = ParseConfig(Decoder("gemma2"));
   ExpectMembers(gemma2, "headDimension=256 scoreCap=50 logitCap=30 tiedUnembedding=1");
   EXPECT_EQ(gemma2.Window(0), 4096);
   EXPECT_EQ(gemma2.Window(1), 0);
   EXPECT_EQ(gemma2.ScoreScale(0), 1.0 / 16);
   EXPECT_DOUBLE_EQ(gemma2.embeddingScale, std::sqrt(12.0));
-  EXPECT_EQ(Parse(Decoder("gemma2", R"(, "attn_logit_softcapping": null)")).scoreCap, 0);
-  EXPECT_EQ(Parse(Decoder("gemma2", R"(, "sliding_window": null)")).Window(0), 0);
+  EXPECT_EQ(ParseConfig(Decoder("gemma2", R"(, "attn_logit_softcapping": null)")).scoreCap, 0);
+  EXPECT_EQ(ParseConfig(Decoder("gemma2", R"(, "sliding_window": null)")).Window(0), 0);
   // Older files name the activation gelu, but it always was its approximation.
-  EXPECT_EQ(Parse(Decoder("gemma", R"(, "hidden_act": "gelu")")).activation, Activation::GeluTanh);
-  const TransformerConfig mistral = Parse(Decoder("mistral"));
+  EXPECT_EQ(
+    ParseConfig(Decoder("gemma", R"(, "hidden_act": "gelu")")).activation, Activation::GeluTanh);
+  const TransformerConfig mistral = ParseConfig(Decoder("mistral"));
   EXPECT_EQ(mistral.Window(0), 4096);
-  EXPECT_EQ(Parse(Decoder("mistral", R"(, "sliding_window": null)")).Window(0), 0);
+  EXPECT_EQ(ParseConfig(Decoder("mistral", R"(, "sliding_window": null)")).Window(0), 0);
   ExpectMembers(mistral, "headDimension=2 inputBias=0");
-  EXPECT_EQ(Parse(Decoder("mistral", R"(, "head_dim": null)")).headDimension, 2);
-  const TransformerConfig qwen2 = Parse(Decoder("qwen2", R"(, "sliding_window": 4)"));
+  EXPECT_EQ(ParseConfig(Decoder("mistral", R"(, "head_dim": null)")).headDimension, 2);
+  const TransformerConfig qwen2 = ParseConfig(Decoder("qwen2", R"(, "sliding_window": 4)"));
   EXPECT_EQ(qwen2.Window(1), 0);
   ExpectMembers(qwen2, "inputBias=1 outputBias=0");
-  const TransformerConfig later = Parse(Decoder(
+  const TransformerConfig later = ParseConfig(Decoder(
     "qwen2", R"(, "sliding_window": 4, "use_sliding_window": true, "max_window_layers": 1)"));
   EXPECT_EQ(later.windows, (std::vector<std::int64_t>{ 0, 4 }));
-  const TransformerConfig neo = Parse(Neo());
+  const TransformerConfig neo = ParseConfig(Neo());
   EXPECT_EQ(neo.windows, (std::vector<std::int64_t>{ 0, 256 }));
   EXPECT_EQ(neo.ScoreScale(1), 1);
   const TransformerConfig stablelm =
-    Parse(Decoder("stablelm", R"(, "hidden_size": 48, "use_parallel_residual": true,
+    ParseConfig(Decoder("stablelm", R"(, "hidden_size": 48, "use_parallel_residual": true,
       "qk_layernorm": true)")); // heads of 8
   ExpectMembers(stablelm, "order=ParallelOfOneNorm queryKeyNorm=OfEachHead");
   EXPECT_EQ(stablelm.RotatedDimension(), 2);
-  ExpectMembers(Parse(R"({"model_type": "clip_text_model"})"), "positions=77 activation=QuickGelu");
+  ExpectMembers(
+    ParseConfig(R"({"model_type": "clip_text_model"})"), "positions=77 activation=QuickGelu");
 }
 
 TEST(TransformerConfig, MixturesOfExperts)
 {
-  const TransformerConfig mixtral = Parse(Decoder("mixtral"));
+  const TransformerConfig mixtral = ParseConfig(Decoder("mixtral"));
   ExpectMembers(
     mixtral, "experts=8 expertsPerToken=2 expertDimension=20 rotaryBase=1e6 expertWeightsOfAll=0");
   EXPECT_EQ(mixtral.Window(1), 0);
   EXPECT_TRUE(mixtral.HasExperts(0));
-  EXPECT_EQ(Parse(Decoder("mixtral", R"(, "sliding_window": 5)")).Window(1), 5);
+  EXPECT_EQ(ParseConfig(Decoder("mixtral", R"(, "sliding_window": 5)")).Window(1), 5);
 
-  ExpectMembers(Parse(Decoder("qwen2_moe")),
+  ExpectMembers(ParseConfig(Decoder("qwen2_moe")),
     "experts=60 expertsPerToken=4 expertDimension=1408 sharedExpertDimension=5632 "
     "expertWeightsOfAll=1 inputBias=1");
-  EXPECT_FALSE(Parse(Decoder("qwen2_moe", R"(, "norm_topk_prob": true)")).expertWeightsOfAll);
-  const TransformerConfig some = Parse(Decoder("qwen2_moe",
+  EXPECT_FALSE(ParseConfig(Decoder("qwen2_moe", R"(, "norm_topk_prob": true)")).expertWeightsOfAll);
+  const TransformerConfig some = ParseConfig(Decoder("qwen2_moe",
     R"(, "num_hidden_layers": 5, "decoder_sparse_step": 2, "mlp_only_layers": [3, 4, 9])"));
   EXPECT_EQ(some.expertLayers, (std::vector<bool>{ false, true, false, false, false }));
-  const TransformerConfig windows = Parse(Decoder("qwen2_moe",
+  const TransformerConfig windows = ParseConfig(Decoder("qwen2_moe",
     R"(, "num_hidden_layers": 5, "use_sliding_window": true, "sliding_window": 6, "max_window_layers": 3)"));
   EXPECT_EQ(windows.windows, (std::vector<std::int64_t>{ 6, 0, 6, 0, 0 }));
 
-  const TransformerConfig qwen3 = Parse(
+  const TransformerConfig qwen3 = ParseConfig(
     Decoder("qwen3_moe", R"(, "use_sliding_window": true, "sliding_window": 6, "head_dim": 4)"));
   ExpectMembers(qwen3, "experts=128 expertsPerToken=8 expertDimension=768 sharedExpertDimension=0 "
                        "queryKeyNorm=OfAllHeads");
   EXPECT_EQ(qwen3.windows, (std::vector<std::int64_t>{ 6, 6 }));
 
-  const TransformerConfig olmoe = Parse(Decoder("olmoe", R"(, "clip_qkv": 8.0)"));
+  const TransformerConfig olmoe = ParseConfig(Decoder("olmoe", R"(, "clip_qkv": 8.0)"));
   ExpectMembers(olmoe,
     "experts=64 expertsPerToken=8 expertDimension=20 projectionClip=8 queryKeyNorm=Together "
     "expertWeightsOfAll=1");
@@ -172,7 +103,7 @@ TEST(TransformerConfig, MixturesOfExperts)
 
 TEST(TransformerConfig, LatentAttention)
 {
-  const TransformerConfig lite = Parse(DeepSeek());
+  const TransformerConfig lite = ParseConfig(DeepSeek());
   ExpectMembers(lite,
     "headDimension=6 keyLatent=5 queryLatent=0 expertGroups=0 sharedExpertDimension=20 "
     "sharedExpertHasGate=0");
@@ -180,7 +111,8 @@ TEST(TransformerConfig, LatentAttention)
   EXPECT_EQ(lite.RotatedDimension(), 2);
   EXPECT_DOUBLE_EQ(lite.ScoreScale(0), 1 / std::sqrt(6.0));
   EXPECT_EQ(lite.expertLayers, (std::vector<bool>{ false, true }));
-  const TransformerConfig yarn = Parse(DeepSeek(R"(, "rope_scaling": {"type": "yarn", "factor": 40,
+  const TransformerConfig yarn =
+    ParseConfig(DeepSeek(R"(, "rope_scaling": {"type": "yarn", "factor": 40,
     "original_max_position_embeddings": 64, "mscale": 0.707, "mscale_all_dim": 0.707},
     "topk_method": "group_limited_greedy", "n_group": 4, "topk_group": 2)"));
   const double magnitude = 0.0707 * std::log(40) + 1;
@@ -196,7 +128,7 @@ TEST(TransformerConfig, RoutersWithABias)
   const std::string file = DeepSeek(R"(, "num_nextn_predict_layers": 2, "n_group": 4,
     "topk_group": 2, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "n_shared_experts": 0)");
   const auto as = [&](const std::string& type)
-  { return Parse(std::string(file).replace(file.find("deepseek_v2"), 11, type)); };
+  { return ParseConfig(std::string(file).replace(file.find("deepseek_v2"), 11, type)); };
   const TransformerConfig deepseek = as("deepseek_v3");
   ExpectMembers(deepseek, "keyLatent=5 expertGroups=4 expertGroupsPerToken=2 "
                           "sharedExpertDimension=0 expertWeightsOfAll=0");
@@ -207,20 +139,20 @@ TEST(TransformerConfig, RoutersWithABias)
   EXPECT_EQ(deepseek.predictionLayers, 2);
   EXPECT_EQ(as("glm4_moe_lite").expertLayers, (std::vector<bool>{ false, true }));
 
-  const TransformerConfig ernie = Parse(Decoder("ernie4_5_moe", R"(, "num_hidden_layers": 4,
+  const TransformerConfig ernie = ParseConfig(Decoder("ernie4_5_moe", R"(, "num_hidden_layers": 4,
     "moe_layer_end_index": -1, "moe_layer_start_index": 2, "num_key_value_heads": 2)"));
   EXPECT_EQ(ernie.expertLayers, (std::vector<bool>{ false, false, true, true }));
   EXPECT_EQ(ernie.expertLeastSum, 1e-12);
 
-  const TransformerConfig published =
-    Parse(Decoder("minimax_m2", R"(, "rotary_dim": 4, "head_dim": 8, "num_key_value_heads": 2)"));
+  const TransformerConfig published = ParseConfig(
+    Decoder("minimax_m2", R"(, "rotary_dim": 4, "head_dim": 8, "num_key_value_heads": 2)"));
   EXPECT_EQ(published.RotatedDimension(), 4);
 }
 
 TEST(TransformerConfig, Llama4)
 {
   // Scout, as it was published.
-  const TransformerConfig scout = Parse(Decoder("llama4_text", R"(, "num_hidden_layers": 4,
+  const TransformerConfig scout = ParseConfig(Decoder("llama4_text", R"(, "num_hidden_layers": 4,
     "num_key_value_heads": 2, "no_rope_layers": [], "attn_temperature_tuning": 4,
     "attention_chunk_size": 8, "interleave_moe_layer_step": 2, "use_qk_norm": true, "head_dim": 4,
     "rope_theta": 100.0, "rope_scaling": {"rope_type": "llama3", "factor": 16.0,
@@ -234,7 +166,7 @@ TEST(TransformerConfig, Llama4)
   EXPECT_EQ(scout.queryKeyNorm, QueryKeyNorm::WithoutGain);
   EXPECT_EQ(scout.queryGrowth, 0.1);
   EXPECT_TRUE(scout.expertScalesInput);
-  const TransformerConfig other = Parse(Decoder("llama4_text", R"(, "num_key_value_heads": 2,
+  const TransformerConfig other = ParseConfig(Decoder("llama4_text", R"(, "num_key_value_heads": 2,
     "attn_temperature_tuning": false, "moe_layers": [1], "layer_types":
     ["full_attention", "chunked_attention"])"));
   EXPECT_EQ(other.queryGrowth, 0);
@@ -247,10 +179,10 @@ TEST(TransformerConfig, RotationsMayDependOnTheLayer)
 {
   const std::string sizes =
     R"(, "head_dim": 4, "num_key_value_heads": 2, "sliding_window": 4, "sliding_window_pattern": 2)";
-  const TransformerConfig old =
-    Parse(Decoder("gemma3_text", sizes + R"(, "rope_theta": 100.0, "rope_local_base_freq": 10000.0,
+  const TransformerConfig old = ParseConfig(
+    Decoder("gemma3_text", sizes + R"(, "rope_theta": 100.0, "rope_local_base_freq": 10000.0,
       "rope_scaling": {"rope_type": "linear", "factor": 4.0})"));
-  const TransformerConfig modern = Parse(Decoder(
+  const TransformerConfig modern = ParseConfig(Decoder(
     "gemma3_text", sizes + R"(, "rope_parameters": {"sliding_attention": {"rope_theta": 10000.0},
       "full_attention": {"rope_theta": 100.0, "rope_type": "linear", "factor": 4.0}})"));
   for (const TransformerConfig& config : { old, modern })
@@ -265,13 +197,13 @@ TEST(TransformerConfig, RotationsMayDependOnTheLayer)
 TEST(TransformerConfig, NewFilesMayHaveRotationsByLayer)
 {
   const TransformerConfig config =
-    Parse(Decoder("qwen3", R"(, "head_dim": 4, "num_key_value_heads": 2, "sliding_window": 4,
+    ParseConfig(Decoder("qwen3", R"(, "head_dim": 4, "num_key_value_heads": 2, "sliding_window": 4,
       "use_sliding_window": true, "layer_types": ["sliding_attention", "full_attention"],
       "rope_parameters": {"sliding_attention": {"rope_theta": 100.0},
         "full_attention": {"rope_theta": 10000.0, "rope_type": "linear", "factor": 2.0}})"));
   EXPECT_THAT(RotaryFrequencies(config, 0), ElementsAre(1, 0.1F));
   EXPECT_THAT(RotaryFrequencies(config, 1), ElementsAre(0.5F, 0.005F));
-  const TransformerConfig same = Parse(Decoder("qwen3", R"(, "head_dim": 4,
+  const TransformerConfig same = ParseConfig(Decoder("qwen3", R"(, "head_dim": 4,
       "num_key_value_heads": 2, "sliding_window": 4, "use_sliding_window": true,
       "max_window_layers": 0, "rope_parameters": {"full_attention": {"rope_theta": 100.0}})"));
   EXPECT_THAT(RotaryFrequencies(same, 0), ElementsAre(1, 0.1F));
@@ -281,20 +213,21 @@ TEST(TransformerConfig, NewFilesMayHaveRotationsByLayer)
 TEST(TransformerConfig, AnArchitectureReadsItsOwnSettings)
 {
   ExpectMembers(
-    Parse(Decoder("gpt_neox",
+    ParseConfig(Decoder("gpt_neox",
       R"(, "hidden_size": 24, "rotary_pct": 0.5, "num_key_value_heads": 2, "head_dim": 6)")),
     "keyHeads=6 headDimension=4");
   ExpectMembers(
-    Parse(Decoder("stablelm",
+    ParseConfig(Decoder("stablelm",
       R"(, "hidden_size": 24, "partial_rotary_factor": 0.5, "num_key_value_heads": 2, "head_dim": 6)")),
     "keyHeads=2 headDimension=4");
-  const TransformerConfig gptJ = Parse(Gpt2(R"(, "model_type": "gptj", "rotary_dim": 4,
+  const TransformerConfig gptJ = ParseConfig(Gpt2(R"(, "model_type": "gptj", "rotary_dim": 4,
     "scale_attn_weights": false, "scale_attn_by_inverse_layer_idx": true)"));
   EXPECT_DOUBLE_EQ(gptJ.ScoreScale(1), 0.5);
-  EXPECT_EQ(Parse(Gpt2(R"(, "hidden_act": "relu")")).activation, Activation::GeluTanh);
-  const TransformerConfig whisper = Parse(Pair("whisper", R"(, "scale_embedding": true)"));
+  EXPECT_EQ(ParseConfig(Gpt2(R"(, "hidden_act": "relu")")).activation, Activation::GeluTanh);
+  const TransformerConfig whisper = ParseConfig(Pair("whisper", R"(, "scale_embedding": true)"));
   EXPECT_EQ(whisper.embeddingScale, 1);
-  EXPECT_EQ(Parse(Decoder("gemma", R"(, "hidden_act": "silu")")).activation, Activation::Silu);
+  EXPECT_EQ(
+    ParseConfig(Decoder("gemma", R"(, "hidden_act": "silu")")).activation, Activation::Silu);
 }
 
 TEST(TransformerConfig, ExpertsHaveTwoNames)
@@ -303,7 +236,8 @@ TEST(TransformerConfig, ExpertsHaveTwoNames)
   {
     for (const char* type : { "qwen2_moe", "qwen3_moe", "olmoe", "mixtral", "gpt_oss" })
     {
-      EXPECT_EQ(Parse(Decoder(type, ", \"" + key + "\": 9")).experts, 9) << type << " " << key;
+      EXPECT_EQ(ParseConfig(Decoder(type, ", \"" + key + "\": 9")).experts, 9)
+        << type << " " << key;
     }
   }
 }
@@ -313,7 +247,7 @@ TEST(TransformerConfig, MagnitudesOfYarn)
 {
   const auto factor = [](const std::string& more)
   {
-    return Parse(Llama(R"(, "rope_scaling": {"type": "yarn", "factor": 8.0)" + more + "}"))
+    return ParseConfig(Llama(R"(, "rope_scaling": {"type": "yarn", "factor": 8.0)" + more + "}"))
       .rotaryScaling.attentionFactor;
   };
   const double plain = 1 + 0.1 * std::log(8.0);
@@ -328,13 +262,13 @@ TEST(TransformerConfig, MagnitudesOfYarn)
 
 TEST(TransformerConfig, LongRopeDependsOnTheLength)
 {
-  const TransformerConfig config = Parse(Decoder("phi3", R"(, "max_position_embeddings": 64,
+  const TransformerConfig config = ParseConfig(Decoder("phi3", R"(, "max_position_embeddings": 64,
     "original_max_position_embeddings": 16, "head_dim": 4, "rope_theta": 100.0,
     "rope_scaling": {"type": "su", "short_factor": [1, 2], "long_factor": [4, 5]})"));
   EXPECT_THAT(RotaryFrequencies(config, 0, 16), ElementsAre(1, 0.05F));
   EXPECT_THAT(RotaryFrequencies(config, 0, 17), ElementsAre(0.25F, 0.02F));
   EXPECT_DOUBLE_EQ(config.rotaryScaling.attentionFactor, std::sqrt(1.5)); // 1 + ln 4 / ln 16
-  const TransformerConfig own = Parse(Decoder("phi3", R"(, "max_position_embeddings": 64,
+  const TransformerConfig own = ParseConfig(Decoder("phi3", R"(, "max_position_embeddings": 64,
     "original_max_position_embeddings": 16, "head_dim": 4, "rope_scaling": {"type": "longrope",
       "factor": 16.0, "short_factor": [1, 2], "long_factor": [4, 5]})"));
   EXPECT_DOUBLE_EQ(own.rotaryScaling.attentionFactor, std::sqrt(2.0)); // 1 + ln 16 / ln 16
@@ -342,27 +276,29 @@ TEST(TransformerConfig, LongRopeDependsOnTheLength)
 
 TEST(TransformerConfig, OlderNamesOfSettingsAreKnown)
 {
-  ExpectMembers(
-    Parse(Gpt2(R"(, "n_ctx": 33, "activation_function": "relu")")), "positions=33 activation=Relu");
-  const TransformerConfig bloom = Parse(R"({"model_type": "bloom", "n_embed": 8,
+  ExpectMembers(ParseConfig(Gpt2(R"(, "n_ctx": 33, "activation_function": "relu")")),
+    "positions=33 activation=Relu");
+  const TransformerConfig bloom = ParseConfig(R"({"model_type": "bloom", "n_embed": 8,
     "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 3})");
   ExpectMembers(bloom, "modelDimension=8 heads=2 layers=1");
 }
 
 TEST(TransformerConfig, ScoresAreScaledAsSaid)
 {
-  const TransformerConfig byLayer = Parse(Gpt2(R"(, "scale_attn_by_inverse_layer_idx": true)"));
+  const TransformerConfig byLayer =
+    ParseConfig(Gpt2(R"(, "scale_attn_by_inverse_layer_idx": true)"));
   EXPECT_DOUBLE_EQ(byLayer.ScoreScale(0), 0.5);
   EXPECT_DOUBLE_EQ(byLayer.ScoreScale(3), 0.125);
-  EXPECT_EQ(Parse(Gpt2(R"(, "scale_attn_weights": false)")).ScoreScale(1), 1);
-  EXPECT_DOUBLE_EQ(Parse(Lens()).ScoreScale(0), 1 / std::sqrt(5.0));
-  EXPECT_EQ(Parse(Lens(R"(, "attn_scale": 8.0)")).ScoreScale(0), 0.125);
-  EXPECT_EQ(Parse(Lens(R"(, "use_attn_scale": false)")).ScoreScale(0), 1);
+  EXPECT_EQ(ParseConfig(Gpt2(R"(, "scale_attn_weights": false)")).ScoreScale(1), 1);
+  EXPECT_DOUBLE_EQ(ParseConfig(Lens()).ScoreScale(0), 1 / std::sqrt(5.0));
+  EXPECT_EQ(ParseConfig(Lens(R"(, "attn_scale": 8.0)")).ScoreScale(0), 0.125);
+  EXPECT_EQ(ParseConfig(Lens(R"(, "use_attn_scale": false)")).ScoreScale(0), 1);
 }
 
 TEST(TransformerConfig, ImagesAndPatchesMayBeOblong)
 {
-  const TransformerConfig vit = Parse(Vit(R"(, "image_size": [32, 48], "patch_size": [8, 16])"));
+  const TransformerConfig vit =
+    ParseConfig(Vit(R"(, "image_size": [32, 48], "patch_size": [8, 16])"));
   EXPECT_EQ(vit.PatchRows(), 4);
   EXPECT_EQ(vit.PatchColumns(), 3);
   EXPECT_EQ(vit.positions, 13);
@@ -371,10 +307,10 @@ TEST(TransformerConfig, ImagesAndPatchesMayBeOblong)
 TEST(TransformerConfig, TransformerLensKnowsFoldedNorms)
 {
   ExpectMembers(
-    Parse(Lens(R"(, "normalization_type": "LNPre")")), "norm=LayerNorm normsAreFolded=1");
-  EXPECT_EQ(Parse(Lens(R"(, "normalization_type": null)")).norm, NormKind::None);
-  ExpectMembers(
-    Parse(Lens(R"(, "attn_only": false, "act_fn": "gelu_new", "d_mlp": 31, "d_vocab_out": 4)")),
+    ParseConfig(Lens(R"(, "normalization_type": "LNPre")")), "norm=LayerNorm normsAreFolded=1");
+  EXPECT_EQ(ParseConfig(Lens(R"(, "normalization_type": null)")).norm, NormKind::None);
+  ExpectMembers(ParseConfig(Lens(
+                  R"(, "attn_only": false, "act_fn": "gelu_new", "d_mlp": 31, "d_vocab_out": 4)")),
     "mlpDimension=31 outputVocabulary=4");
 }
 
@@ -397,9 +333,9 @@ TEST(TransformerConfig, AlibiSlopesOfAnyNumberOfHeads)
 TEST(TransformerConfig, RotaryFrequenciesFallFromOne)
 {
   const std::string sizes = R"(, "head_dim": 4, "rope_theta": 100.0)";
-  EXPECT_THAT(RotaryFrequencies(Parse(Llama(sizes))), ElementsAre(1, 0.1F));
-  EXPECT_THAT(RotaryFrequencies(
-                Parse(Llama(sizes + R"(, "rope_scaling": {"type": "linear", "factor": 4.0})"))),
+  EXPECT_THAT(RotaryFrequencies(ParseConfig(Llama(sizes))), ElementsAre(1, 0.1F));
+  EXPECT_THAT(RotaryFrequencies(ParseConfig(
+                Llama(sizes + R"(, "rope_scaling": {"type": "linear", "factor": 4.0})"))),
     ElementsAre(0.25F, 0.025F));
 }
 
@@ -414,7 +350,7 @@ TEST(TransformerConfig, Llama3StretchesLowFrequenciesOnly)
     const double frequency = 2 * 3.14159265358979 / waveLength;
     const std::string base = std::to_string(1 / (frequency * frequency));
     return std::pair(frequency,
-      RotaryFrequencies(Parse(
+      RotaryFrequencies(ParseConfig(
         Llama(R"(, "head_dim": 4, "rope_theta": )" + base +
               R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
              "high_freq_factor": 4.0, "original_max_position_embeddings": 256})")))[1]);
@@ -433,7 +369,7 @@ TEST(TransformerConfig, ThatIsNoJsonIsRefused)
     { { "", "configuration is not JSON" }, { Gpt2() + "}", "configuration is not JSON" },
       { "[1, 2]", "to be a JSON object, found array" },
       { std::string(500'000, '[') + std::string(500'000, ']'), "found array" } },
-    Parse, "some/config.json: ");
+    ParseConfig, "some/config.json: ");
 }
 
 TEST(TransformerConfig, AMissingFileIsNamed)
@@ -454,7 +390,7 @@ TEST(TransformerConfig, BadArchitecturesAreRefused)
     { R"({"model_type": "clip"})", "clip_text_model or clip_vision_model" },
     { R"({"model_type": "siglip"})", "architecture siglip_vision_model" },
     { R"({"model_type": 5})", "'model_type' to be a string, found 5" } };
-  ExpectRefusals<ModelError>(bad, Parse, "some/config.json: ");
+  ExpectRefusals<ModelError>(bad, ParseConfig, "some/config.json: ");
 }
 
 TEST(TransformerConfig, BadSizesAreRefused)
@@ -478,7 +414,7 @@ TEST(TransformerConfig, BadSizesAreRefused)
     { Gpt2(R"(, "layer_norm_epsilon": -1)"), "not negative, found -1" },
     { Gpt2(R"(, "scale_attn_weights": "no")"), "to be true or false, found \"no\"" },
     { Llama(R"(, "head_dim": 3)"), "of at most 3 of a head, found 3" } };
-  ExpectRefusals<ModelError>(bad, Parse, "some/config.json: ");
+  ExpectRefusals<ModelError>(bad, ParseConfig, "some/config.json: ");
 }
 
 TEST(TransformerConfig, BadVariantsAreRefused)
@@ -590,142 +526,7 @@ TEST(TransformerConfig, BadVariantsAreRefused)
       "'BN', expected one of LN, LNPre, RMS, RMSPre, null" },
     { Lens(R"(, "attn_scores_soft_cap": 50.0)"), "'attn_scores_soft_cap' is 50" },
     { Lens(R"(, "attn_only": false, "act_fn": "solu_ln")"), "unknown act_fn 'solu_ln'" } };
-  ExpectRefusals<ModelError>(bad, Parse, "some/config.json: ");
-}
-
-// TestModelParity compares what pairs of encoder and decoder compute, with files that leave out
-// little: here are the defaults and what differs between both.
-
-TEST(TransformerConfig, T5)
-{
-  const TransformerConfig decoder = Parse(T5());
-  ASSERT_NE(decoder.encoder, nullptr);
-  for (const TransformerConfig* config : { decoder.encoder.get(), &decoder })
-  {
-    ExpectMembers(*config,
-      "architecture=t5 input=Tokens layers=2 positions=0 epsilon=1e-6 relativeBuckets=32 "
-      "relativeDistance=128 activation=Relu gated=0");
-  }
-  ExpectMembers(decoder, "tiedUnembedding=1 decoderStart=0");
-  EXPECT_EQ(decoder.logitScale, 1 / std::sqrt(12.0));
-
-  const TransformerConfig later =
-    Parse(T5(R"(, "num_decoder_layers": 3, "feed_forward_proj": "gated-gelu", "eos_token_id": 1,
-      "tie_word_embeddings": false, "relative_attention_num_buckets": 8, "pad_token_id": 4,
-      "relative_attention_max_distance": 20)"));
-  ExpectMembers(later,
-    "layers=3 activation=GeluTanh tiedUnembedding=0 logitScale=1 decoderStart=4"); // decoderStart:
-                                                                                   // the padding
-  ExpectMembers(*later.encoder, "layers=2 relativeBuckets=8 relativeDistance=20");
-  EXPECT_TRUE(later.gated && later.encoder->gated);
-  EXPECT_THAT(later.endTokens, ElementsAre(1));
-  EXPECT_EQ(Parse(T5(R"(, "decoder_start_token_id": 6)")).decoderStart, 6);
-}
-
-/// Release 5 of the original calls all models of T5 tied, and says beside it whether logits are
-/// scaled.
-TEST(TransformerConfig, LogitsOfT5AreScaledAsSaid)
-{
-  const double scale = 1 / std::sqrt(12.0);
-  const std::string tied = R"(, "tie_word_embeddings": true)";
-  const std::string scaled = R"(, "scale_decoder_outputs": true)";
-  const std::string plain = R"(, "scale_decoder_outputs": false)";
-  const std::string separate = R"(, "tie_word_embeddings": false)";
-  EXPECT_EQ(Parse(T5(tied)).logitScale, scale);
-  EXPECT_EQ(Parse(T5(tied + plain)).logitScale, 1);
-  EXPECT_EQ(Parse(T5(tied + scaled)).logitScale, scale);
-  EXPECT_EQ(Parse(T5(separate)).logitScale, 1);
-  EXPECT_EQ(Parse(T5(separate + scaled)).logitScale, scale);
-  // The activation that a file states counts before the one of feed_forward_proj.
-  const TransformerConfig other = Parse(T5(R"(, "dense_act_fn": "silu", "is_gated_act": true)"));
-  EXPECT_EQ(other.activation, Activation::Silu);
-  EXPECT_TRUE(other.gated && other.encoder->gated);
-  // mT5 is scaled by releases 4 if it is tied, and never by releases 5.
-  const auto ofMT5 = [&](const std::string& version)
-  {
-    return Parse(T5(tied + R"(, "model_type": "mt5", "transformers_version": ")" + version + "\""))
-      .logitScale;
-  };
-  EXPECT_EQ(ofMT5("4.57.1"), scale);
-  EXPECT_EQ(ofMT5("5.17.0"), 1);
-}
-
-TEST(TransformerConfig, Bart)
-{
-  const TransformerConfig decoder = Parse(Pair("bart", R"(, "scale_embedding": true)"));
-  const TransformerConfig& encoder = *decoder.encoder;
-  ExpectMembers(encoder, "layers=2 heads=3 mlpDimension=48");
-  ExpectMembers(decoder, "layers=4 heads=6 mlpDimension=20");
-  for (const TransformerConfig* config : { &encoder, &decoder })
-  {
-    ExpectMembers(*config, "positions=1024 activation=Gelu");
-    EXPECT_EQ(config->embeddingScale, std::sqrt(12.0));
-  }
-  EXPECT_EQ(decoder.decoderStart, 2);
-}
-
-/// What differs from T5 is what files may leave out.
-TEST(TransformerConfig, MT5)
-{
-  const TransformerConfig decoder = Parse(T5(R"(, "model_type": "mt5")"));
-  ExpectMembers(decoder, "architecture=mt5 tiedUnembedding=0 logitScale=1 activation=GeluTanh");
-  EXPECT_TRUE(decoder.gated && decoder.encoder->gated);
-}
-
-TEST(TransformerConfig, MBartAndPegasus)
-{
-  for (const std::string name : { "mbart", "pegasus" })
-  {
-    const TransformerConfig decoder = Parse(Pair(name, R"(, "scale_embedding": true)"));
-    for (const TransformerConfig* config : { &decoder, decoder.encoder.get() })
-    {
-      ExpectMembers(*config, "lastResidualIsNormed=1 activation=Gelu");
-      EXPECT_EQ(config->embeddingScale, std::sqrt(12.0));
-    }
-    EXPECT_TRUE(decoder.tiedUnembedding);
-    EXPECT_EQ(decoder.decoderStart, name == "mbart" ? -1 : 0); // of mBART a language
-    EXPECT_EQ(Parse(Pair(name, R"(, "decoder_start_token_id": 2)")).decoderStart, 2);
-  }
-}
-
-TEST(TransformerConfig, Marian)
-{
-  const TransformerConfig decoder =
-    Parse(Pair("marian", R"(, "activation_function": "swish", "max_position_embeddings": 24)"));
-  for (const TransformerConfig* config : { decoder.encoder.get(), &decoder })
-  {
-    ExpectMembers(*config, "positions=24 embeddingScale=1 activation=Silu vocabulary=7");
-  }
-  EXPECT_EQ(decoder.decoderStart, -1); // 58100 is beyond the vocabulary
-  const TransformerConfig own = Parse(Pair("marian", R"(, "decoder_vocab_size": 9,
-    "share_encoder_decoder_embeddings": false, "decoder_start_token_id": 8)"));
-  EXPECT_EQ(own.encoder->vocabulary, 7);
-  ExpectMembers(own, "vocabulary=9 outputVocabulary=9 decoderStart=8");
-}
-
-/// New files say with which token texts begin only there; a number that is no id counts as none.
-TEST(TransformerConfig, StartOfTargetsMayBeInTheSettingsOfGeneration)
-{
-  const TemporaryDirectory folder;
-  WriteBytes(folder / "config.json", Pair("marian"));
-  const auto start = [&](const std::string& settings)
-  {
-    WriteBytes(folder / "generation_config.json", settings);
-    return ReadTransformerConfig(folder / "config.json").decoderStart;
-  };
-  EXPECT_EQ(start("{}"), -1);
-  EXPECT_EQ(start(R"({"decoder_start_token_id": 6})"), 6);
-  EXPECT_EQ(start(R"({"decoder_start_token_id": 7})"), -1);
-  EXPECT_EQ(start(R"({"decoder_start_token_id": -1})"), -1);
-  EXPECT_EQ(start(R"({"decoder_start_token_id": null})"), -1);
-}
-
-TEST(TransformerConfig, Whisper)
-{
-  const TransformerConfig decoder = Parse(Pair("whisper"));
-  const TransformerConfig& encoder = *decoder.encoder;
-  ExpectMembers(encoder, "input=Sound melBands=80 positions=1500 vocabulary=0");
-  ExpectMembers(decoder, "input=Tokens positions=448");
+  ExpectRefusals<ModelError>(bad, ParseConfig, "some/config.json: ");
 }
 
 /// Which layers have attention, "a", and which have not, "-".
@@ -744,9 +545,10 @@ TEST(TransformerConfig, LayersWithoutAttention)
 {
   const auto parse = [](const std::string& type, const std::string& more)
   {
-    return Parse(R"({"model_type": ")" + type + R"(", "hidden_size": 16, "num_attention_heads": 2,
+    return ParseConfig(R"({"model_type": ")" + type +
+                       R"(", "hidden_size": 16, "num_attention_heads": 2,
       "num_key_value_heads": 2, "num_hidden_layers": 5, "vocab_size": 7, "intermediate_size": 100)" +
-                 more + "}");
+                       more + "}");
   };
   EXPECT_EQ(LayersOf(parse("lfm2", "")), "aaaaa");
   EXPECT_EQ(LayersOf(parse("lfm2", R"(, "full_attn_idxs": [1, 3])")), "-a-a-");
@@ -816,7 +618,7 @@ TEST(TransformerConfig, LayersWithoutAttention)
 TEST(TransformerConfig, EndsOfTextsAreOneIdOrSeveral)
 {
   const auto ends = [](const std::string& value)
-  { return Parse(Gpt2(R"(, "vocab_size": 100, "eos_token_id": )" + value)).endTokens; };
+  { return ParseConfig(Gpt2(R"(, "vocab_size": 100, "eos_token_id": )" + value)).endTokens; };
   EXPECT_THAT(ends("7"), ElementsAre(7));
   EXPECT_THAT(ends("[7, 99, 100]"), ElementsAre(7, 99)); // the last is no id
   for (const char* none : { "null", "-1", "100", "\"</s>\"", "[]", "1e300", "{}" })
