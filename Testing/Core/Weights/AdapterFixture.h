@@ -5,6 +5,7 @@
 #include "Refusals.h"
 #include "TemporaryDirectory.h"
 #include "TinyTransformer.h"
+#include "TransformerOracle.h"
 #include "Weights/Adapter.h"
 #include "Weights/Transformer.h"
 

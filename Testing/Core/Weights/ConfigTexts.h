@@ -57,7 +57,7 @@ inline std::string T5(const std::string& more = "")
 }
 
 /// A model with the setting names of BART.
-inline std::string Pair(const std::string& type, const std::string& more = "")
+inline std::string EncoderDecoder(const std::string& type, const std::string& more = "")
 {
   return R"({"model_type": ")" + type +
          R"(", "d_model": 12, "encoder_layers": 2, "encoder_attention_heads": 3,

@@ -6,6 +6,7 @@
 #include "Recording/RecordedAttention.h"
 #include "Run/RecordTransformer.h"
 #include "TemporaryDirectory.h"
+#include "TinyTransformer.h"
 #include "TransformerOracle.h"
 #include "Weights/Adapter.h"
 #include "Weights/Transformer.h"

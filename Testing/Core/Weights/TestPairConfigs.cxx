@@ -77,7 +77,8 @@ TEST(PairConfig, LogitsOfT5AreScaledAsSaid)
 
 TEST(PairConfig, Bart)
 {
-  const TransformerConfig decoder = ParseConfig(Pair("bart", R"(, "scale_embedding": true)"));
+  const TransformerConfig decoder =
+    ParseConfig(EncoderDecoder("bart", R"(, "scale_embedding": true)"));
   const TransformerConfig& encoder = *decoder.encoder;
   ExpectMembers(encoder, "layers=2 heads=3 mlpDimension=48");
   ExpectMembers(decoder, "layers=4 heads=6 mlpDimension=20");
@@ -101,7 +102,8 @@ TEST(PairConfig, MBartAndPegasus)
 {
   for (const std::string name : { "mbart", "pegasus" })
   {
-    const TransformerConfig decoder = ParseConfig(Pair(name, R"(, "scale_embedding": true)"));
+    const TransformerConfig decoder =
+      ParseConfig(EncoderDecoder(name, R"(, "scale_embedding": true)"));
     for (const TransformerConfig* config : { &decoder, decoder.encoder.get() })
     {
       ExpectMembers(*config, "lastResidualIsNormed=1 activation=Gelu");
@@ -109,20 +111,21 @@ TEST(PairConfig, MBartAndPegasus)
     }
     EXPECT_TRUE(decoder.tiedUnembedding);
     EXPECT_EQ(decoder.decoderStart, name == "mbart" ? -1 : 0); // of mBART a language
-    EXPECT_EQ(ParseConfig(Pair(name, R"(, "decoder_start_token_id": 2)")).decoderStart, 2);
+    EXPECT_EQ(
+      ParseConfig(EncoderDecoder(name, R"(, "decoder_start_token_id": 2)")).decoderStart, 2);
   }
 }
 
 TEST(PairConfig, Marian)
 {
   const TransformerConfig decoder = ParseConfig(
-    Pair("marian", R"(, "activation_function": "swish", "max_position_embeddings": 24)"));
+    EncoderDecoder("marian", R"(, "activation_function": "swish", "max_position_embeddings": 24)"));
   for (const TransformerConfig* config : { decoder.encoder.get(), &decoder })
   {
     ExpectMembers(*config, "positions=24 embeddingScale=1 activation=Silu vocabulary=7");
   }
   EXPECT_EQ(decoder.decoderStart, -1); // 58100 is beyond the vocabulary
-  const TransformerConfig own = ParseConfig(Pair("marian", R"(, "decoder_vocab_size": 9,
+  const TransformerConfig own = ParseConfig(EncoderDecoder("marian", R"(, "decoder_vocab_size": 9,
     "share_encoder_decoder_embeddings": false, "decoder_start_token_id": 8)"));
   EXPECT_EQ(own.encoder->vocabulary, 7);
   ExpectMembers(own, "vocabulary=9 outputVocabulary=9 decoderStart=8");
@@ -132,7 +135,7 @@ TEST(PairConfig, Marian)
 TEST(PairConfig, StartOfTargetsMayBeInTheSettingsOfGeneration)
 {
   const TemporaryDirectory folder;
-  WriteBytes(folder / "config.json", Pair("marian"));
+  WriteBytes(folder / "config.json", EncoderDecoder("marian"));
   const auto start = [&](const std::string& settings)
   {
     WriteBytes(folder / "generation_config.json", settings);
@@ -147,7 +150,7 @@ TEST(PairConfig, StartOfTargetsMayBeInTheSettingsOfGeneration)
 
 TEST(PairConfig, Whisper)
 {
-  const TransformerConfig decoder = ParseConfig(Pair("whisper"));
+  const TransformerConfig decoder = ParseConfig(EncoderDecoder("whisper"));
   const TransformerConfig& encoder = *decoder.encoder;
   ExpectMembers(encoder, "input=Sound melBands=80 positions=1500 vocabulary=0");
   ExpectMembers(decoder, "input=Tokens positions=448");

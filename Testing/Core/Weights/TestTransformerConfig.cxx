@@ -224,7 +224,8 @@ TEST(TransformerConfig, AnArchitectureReadsItsOwnSettings)
     "scale_attn_weights": false, "scale_attn_by_inverse_layer_idx": true)"));
   EXPECT_DOUBLE_EQ(gptJ.ScoreScale(1), 0.5);
   EXPECT_EQ(ParseConfig(Gpt2(R"(, "hidden_act": "relu")")).activation, Activation::GeluTanh);
-  const TransformerConfig whisper = ParseConfig(Pair("whisper", R"(, "scale_embedding": true)"));
+  const TransformerConfig whisper =
+    ParseConfig(EncoderDecoder("whisper", R"(, "scale_embedding": true)"));
   EXPECT_EQ(whisper.embeddingScale, 1);
   EXPECT_EQ(
     ParseConfig(Decoder("gemma", R"(, "hidden_act": "silu")")).activation, Activation::Silu);
@@ -499,9 +500,10 @@ TEST(TransformerConfig, BadVariantsAreRefused)
     { T5(R"(, "feed_forward_proj": "gated-mish")"),
       "'gated-mish', expected one of gated-gelu, gated-relu" },
     { T5(R"(, "decoder_start_token_id": 7)"), "an integer from 0 to 6, found 7" },
-    { Pair("bart", R"(, "encoder_attention_heads": 5)"),
+    { EncoderDecoder("bart", R"(, "encoder_attention_heads": 5)"),
       "number of heads, 5, does not divide the dimension of the model, 12" },
-    { Pair("whisper", R"(, "num_mel_bins": 0)"), "'num_mel_bins' to be an integer from 1" },
+    { EncoderDecoder("whisper", R"(, "num_mel_bins": 0)"),
+      "'num_mel_bins' to be an integer from 1" },
     { Decoder("roberta", R"(, "max_position_embeddings": 2)"),
       "above 'pad_token_id' + 1, found 2 and 1" },
     { Neo(R"(, "attention_types": [[["global", "local"], 2]])"),
