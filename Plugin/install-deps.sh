@@ -86,7 +86,7 @@ fi
 
 if [ -n "$peers" ]; then
   packages="$packages python3-venv"
-  for package in python3-sklearn python3-torch libsentencepiece-dev; do
+  for package in python3-torch libsentencepiece-dev; do
     if apt-cache show "$package" >/dev/null 2>&1; then
       packages="$packages $package"
     else
@@ -118,8 +118,9 @@ fi
 
 if [ -n "$peers" ]; then
   peers=$(dirname "$0")/../build/peers
-  [ -e "$peers" ] || python3 -m venv --system-site-packages "$peers"
-  "$peers/bin/pip" install --quiet openTSNE umap-learn
+  [ -x "$peers/bin/pip" ] || python3 -m venv --clear --system-site-packages "$peers"
+  "$peers/bin/pip" install --quiet openTSNE umap-learn scikit-learn ||
+    echo "install-deps.sh: no openTSNE, umap-learn and scikit-learn from the Python registry" >&2
 fi
 
 folder=$(dirname "$0")/../build/vtk-packages

@@ -104,8 +104,15 @@ public:
     ++this->Rank;
     this->X = 0;
     std::array<char, 32> value;
-    const int decimals = std::abs(context.value) < 10 ? 3 : 1;
-    std::snprintf(value.data(), value.size(), "%d.  %.*f", this->Rank, decimals, context.value);
+    const double size = std::abs(context.value);
+    if (size >= 0.001 && size < 10)
+    {
+      std::snprintf(value.data(), value.size(), "%d.  %.3f", this->Rank, context.value);
+    }
+    else
+    {
+      std::snprintf(value.data(), value.size(), "%d.  %.3g", this->Rank, context.value);
+    }
     this->AddPiece({ value.data(), NEITHER, false });
     this->X = std::max(this->X, 3.5);
     for (const Piece& piece : this->PiecesOf(context))

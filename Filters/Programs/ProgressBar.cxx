@@ -84,7 +84,7 @@ void ProgressBar::Show(double done, const std::function<std::string()>& text)
 
 Progress ProgressBar::Report()
 {
-  return [this, time = RemainingTime()](double done)
+  return [this, time = RemainingTime()](double done) mutable
   {
     std::string left = time(done);
     this->Show(done, left.empty() ? std::function<std::string()>() : [&] { return left; });

@@ -87,7 +87,7 @@ private:
   int AskedPort;
   const RankGroup& Group;
   atlas::Progress Report;
-  atlas::RemainingTime Time;
+  mutable atlas::RemainingTime Time;
   std::vector<std::string> Files;
 
   vtkDataObject* InputObject(int port) const;

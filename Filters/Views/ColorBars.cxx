@@ -231,7 +231,11 @@ void SetGround(vtkSMProxy* bar, vtkSMViewProxy* view)
     vtkSMPropertyHelper(bar, "BackgroundColor").Set(opaque.data(), 4);
   }
   vtkSMPropertyHelper(bar, "DrawBackground").Set(isHidden ? 1 : 0);
-  bar->SetAnnotation(GroundAnnotation, GroundOf(bar).c_str());
+  const std::string ground = GroundOf(bar);
+  if (known == nullptr || ground != known)
+  {
+    bar->SetAnnotation(GroundAnnotation, ground.c_str());
+  }
 }
 
 /// How many entries a legend has; 0 if it is a scale.

@@ -111,7 +111,7 @@ enter='
   mount -t proc proc "$root/proc"
   mkdir -p "$root$TMPDIR"
   mount -t tmpfs tmpfs "$root$TMPDIR"
-  if [ -n "${CCACHE_DIR:-}" ]; then
+  if [ -d "${CCACHE_DIR:-}" ]; then
     mkdir -p "$root$CCACHE_DIR"
     mount --bind "$CCACHE_DIR" "$root$CCACHE_DIR"
   fi

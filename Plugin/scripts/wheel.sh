@@ -108,7 +108,7 @@ for wanted in "$@"; do
   sdk=$build/vtk-sdk-$version-$("$python" -c 'import sys; print(sys.implementation.cache_tag)')
   sdk_of "$python" "$sdk"
   abi=0
-  ! nm -DC "$sdk"/wheel/vtkmodules/libvtkCommonCore*.so | grep -q 'std::__cxx11' || abi=1
+  if nm -DC "$sdk"/wheel/vtkmodules/libvtkCommonCore*.so | grep 'std::__cxx11' >/dev/null; then abi=1; fi
   rm -rf "$build/wheel-unrepaired" "$build/wheel-repaired" "$build/wheel/CMakeCache.txt" # which knows the last Python
   # With VTK's Python modules its tool can write the types of ours. An isolated build would not see them.
   CXXFLAGS="${CXXFLAGS:-} -D_GLIBCXX_USE_CXX11_ABI=$abi" PYTHONPATH="$sdk/wheel" \

@@ -203,7 +203,8 @@ inline void ReportPeak(benchmark::State& state)
   state.counters["peak_GiB"] = static_cast<double>(usage.ru_maxrss) / (1 << 20U);
 }
 
-/// Places points [points, 2] by another program (layout_peer.py). Empty, and the benchmark skipped,
+/// Places points [points, 2] by another program (layout_peer.py) of build/peers (install-deps.sh
+/// --peers). Empty, and the benchmark skipped,
 /// if that does not work. threads: 0 for all.
 inline std::vector<float> PlaceByProgram(
   benchmark::State& state, const std::string& program, const PointView& view, int threads = 1)
@@ -213,9 +214,10 @@ inline std::vector<float> PlaceByProgram(
   WritePoints(view, points.path);
   for (auto _ : state)
   {
-    const PeerTime time =
-      RunPeer("layout_peer.py", program + " '" + points.path.string() + "' '" + file.path.string() +
-                                  "' " + std::to_string(ThreadCount(threads)));
+    const PeerTime time = RunPeer("layout_peer.py",
+      program + " '" + points.path.string() + "' '" + file.path.string() + "' " +
+        std::to_string(ThreadCount(threads)),
+      ATLAS_PEERS_PYTHON);
     if (!time.problem.empty())
     {
       state.SkipWithError(time.problem.c_str());

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -17,12 +16,11 @@ struct PeerTime
   std::string problem; ///< such as "umap-learn is not installed"; empty if there is a time
 };
 
-/// Runs a script of this folder with the Python of build/peers, if that is there (install-deps.sh
-/// --peers), else with Debian's. It prints seconds, or why there are none.
-inline PeerTime RunPeer(const std::string& script, const std::string& arguments)
+/// Runs a script of this folder with Debian's Python or another. It prints seconds, or why there
+/// are none.
+inline PeerTime RunPeer(
+  const std::string& script, const std::string& arguments, const std::string& python = ATLAS_PYTHON)
 {
-  const bool hasPeers = std::filesystem::exists(ATLAS_PEERS_PYTHON);
-  const std::string python = hasPeers ? ATLAS_PEERS_PYTHON : ATLAS_PYTHON;
   const std::string command =
     "'" + python + "' '" ATLAS_BENCHMARK_DIR "/" + script + "' " + arguments + " 2>/dev/null";
   const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(command.c_str(), "r"), pclose);

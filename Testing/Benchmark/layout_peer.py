@@ -16,7 +16,6 @@ import warnings
 threads = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = str(threads)
-os.environ["MKL_THREADING_LAYER"] = "tbb"
 
 try:
     import numpy as np

@@ -466,7 +466,7 @@ TABLES = {
 }
 #: The packages that a table compares with, by its name.
 COMPARED = {
-    "t-SNE": ("python3-sklearn", "openTSNE"),
+    "t-SNE": ("scikit-learn", "openTSNE"),
     "t-SNE of many points": ("openTSNE",),
     "UMAP": ("umap-learn",),
     "UMAP of many points": ("umap-learn",),

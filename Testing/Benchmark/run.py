@@ -20,8 +20,8 @@ import sys
 import time
 
 #: What is compared with, as Debian packages it and in the Python registry: install-deps.sh --peers.
-PEERS = ("python3-sklearn", "python3-torch", "libsentencepiece-dev")
-REGISTRY = ("openTSNE", "umap-learn")
+PEERS = ("python3-torch", "libsentencepiece-dev")
+REGISTRY = ("scikit-learn", "openTSNE", "umap-learn")
 #: The Python that has what comes from the registry.
 PEERS_PYTHON = pathlib.Path(__file__).parents[2] / "build/peers/bin/python3"
 

@@ -321,17 +321,22 @@ def _set(made: Any, name: str, option: str, value: Any) -> None:
         raise ValueError(f"{option}: cannot be {value!r}: {error}") from error
 
 
-def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-    """A filter of the plugin, whose name may be in lower case, with inputs and with options, such as exclude_first=True
-    for the property ExcludeFirst. Options of None keep the default.
-
-    Raises Missing if the plugin has no such filter, TypeError for an unknown option, ValueError for a bad value.
-    """
+def filter_name(name: str) -> str:
+    """The name of a filter of the plugin as it is spelled, of one in any case; raises Missing if there is none."""
     known = {one.casefold(): one for one in host.table()}
     if name.casefold() not in known:
         near = [known[one] for one in difflib.get_close_matches(name.casefold(), known, 3, 0.5)]
         raise Missing(f"the plugin has no {name}" + (f"; similar names are {', '.join(near)}" if near else ""))
-    name = known[name.casefold()]
+    return known[name.casefold()]
+
+
+def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    """A filter of the plugin with inputs and with options, such as exclude_first=True for the property ExcludeFirst.
+    Options of None keep the default.
+
+    Raises Missing if the plugin has no such filter, TypeError for an unknown option, ValueError for a bad value.
+    """
+    name = filter_name(name)
     made = getattr(filters, name)(registrationName=name, **inputs)
     try:
         for option, value in options.items():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from attentionatlas._internal import data, host
 from attentionatlas._internal.errors import update
-from attentionatlas._internal.readers import Proxies, make_filter
+from attentionatlas._internal.readers import Proxies, filter_name, make_filter
 
 if TYPE_CHECKING:
     import pandas
@@ -85,6 +85,7 @@ class Tables(Proxies):
     def made(self, name: str, port: int = 0, **options: Any) -> Any:
         """A filter on this, up to date, which is deleted at the end of the scope; raises as table."""
         self.check_open()
+        name = filter_name(name)
         made = self.own(make_filter(name, self._inputs(name), options))
         update(made)
         if port >= host.outputs(made):
@@ -113,7 +114,7 @@ class Tables(Proxies):
         """
         with self.scope():
             found = data.copied(self.made(name, port, **options), port)
-        setattr(found, data.MADE_BY, (name, port))  # which decides how display shows it
+        setattr(found, data.MADE_BY, (filter_name(name), port))  # which decides how display shows it
         return found
 
     def _of(self, name: str, port: int, options: dict[str, Any]) -> Table:
