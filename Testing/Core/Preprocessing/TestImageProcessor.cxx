@@ -312,8 +312,8 @@ TEST(ImageProcessor, EachKeyIsDecided)
     "padding_value",
     // pictures are red, green and blue as they are read; the model has the sizes; a sound is filled
     // up at its end
-    "data_format", "device", "do_convert_rgb", "input_data_format", "nb_max_frames", "padding_side",
-    "return_attention_mask", "return_metadata", "processor_class",
+    "data_format", "device", "do_convert_rgb", "image_seq_length", "input_data_format",
+    "nb_max_frames", "padding_side", "return_attention_mask", "return_metadata", "processor_class",
     // which frames a video has is chosen here
     "do_sample_frames", "fps", "initial_shift", "max_frames", "min_frames", "num_frames",
     "video_metadata",

@@ -96,8 +96,8 @@ TEST(HeadCompositionFilter, HasALegendOfTheWidestAndTheThinnestLine)
     };
     std::array<char, 32> score = {};
     std::snprintf(score.data(), score.size(), "%.3f", corrected[static_cast<std::size_t>(cell)]);
-    return color + " " + width + ": " + score.data() + " (" + number("From Layer") + "." +
-           number("From Head") + " to " + number("To Layer") + "." + number("To Head") + ")";
+    return color + " " + width + ": " + score.data() + ", head " + number("From Layer") + "." +
+           number("From Head") + " to head " + number("To Layer") + "." + number("To Head");
   };
   // The second color of classes, and that of an opacity of 0.15 on white: 255 - 0.15 (255 - c).
   EXPECT_THAT(Texts(graph->GetFieldData(), "CompositionColor Legend"),
