@@ -246,7 +246,7 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   const atlas::AttributionPatching patching(model, prompt, source, options);
   if (this->Circuit != NO_CIRCUIT)
   {
-    atlas::CheckDifferentMeasures(patching);
+    atlas::CheckDifferentMeasures(patching, options.loss);
   }
   result.found = patching.Attribute(edges, progress.Part(2., gradients, all));
   const TokenNames names(open);

@@ -8,6 +8,7 @@
 #include "Circuits/ResidualComponents.h"
 #include "DataFormat.h"
 #include "Files/FileStamp.h"
+#include "ImageRequest.h"
 #include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingConversion.h"
@@ -26,6 +27,7 @@
 #include <vtkPointData.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <numeric>
 #include <optional>
@@ -55,6 +57,9 @@ enum FeatureOutput
 /// Words on either side of one that is shown in its context.
 constexpr std::int64_t WordsAround = 8;
 
+/// Of the image: the point's number and place, and its values, with a short text.
+constexpr double BytesOfPoint = sizeof(std::size_t) + 32. + 64. + 48.;
+
 /// A feature at a token.
 struct FeatureAtToken
 {
@@ -80,28 +85,26 @@ Encoded EncodeTokens(const atlas::Recording& recording, const atlas::Transformer
   {
     std::iota(sequences.begin(), sequences.end(), 0);
   }
-  Encoded encoded;
-  std::vector<atlas::DoubleMatrix> parts;
+  std::int64_t count = 0;
   for (const std::int64_t s : sequences)
   {
-    const std::int64_t done = parts.size();
-    parts.push_back(atlas::DictionaryInputs(recording, model, dictionary, s, ThreadLimit(),
-      progress.Part(0.5 * static_cast<double>(done) / static_cast<double>(sequences.size()),
-        0.5 * static_cast<double>(done + 1) / static_cast<double>(sequences.size()))));
-    for (std::int64_t i = 0; i < parts.back().rows(); ++i)
-    {
-      encoded.rows.push_back(recording.sequenceOffsets[s] + i);
-    }
+    count += recording.SequenceLength(s);
   }
-  const std::int64_t count = encoded.rows.size();
-  RequireMemory(static_cast<double>(count) * 32. * static_cast<double>(dictionary.Inputs()),
-    "the features of " + std::to_string(count) + " tokens", "choose one Sequence.");
+  RequireMemory(static_cast<double>(count) * 32. * static_cast<double>(dictionary.Inputs()) +
+                  atlas::EncodingMemory(dictionary, count),
+    "the features of " + std::to_string(count) + " tokens", "choose one Sequence, a shorter one.");
+  Encoded encoded;
   encoded.vectors.resize(count, dictionary.Inputs());
-  std::int64_t first = 0;
-  for (const atlas::DoubleMatrix& part : parts)
+  const atlas::Progress ofInputs = progress.Part(0., 0.5);
+  for (std::size_t i = 0; i < sequences.size(); ++i)
   {
-    encoded.vectors.middleRows(first, part.rows()) = part;
-    first += part.rows();
+    const auto first = static_cast<std::int64_t>(encoded.rows.size());
+    const std::int64_t length = recording.SequenceLength(sequences[i]);
+    encoded.vectors.middleRows(first, length) = atlas::DictionaryInputs(recording, model,
+      dictionary, sequences[i], ThreadLimit(), ofInputs.Part(i, i + 1, sequences.size()));
+    encoded.rows.resize(first + length);
+    std::iota(
+      encoded.rows.begin() + first, encoded.rows.end(), recording.sequenceOffsets[sequences[i]]);
   }
   encoded.code = atlas::Encode(dictionary, encoded.vectors, ThreadLimit(), progress.Part(0.5, 1.));
   if (count > 0)
@@ -285,13 +288,25 @@ struct vtkDictionaryFeatures::Found
     this->Describe(table, Formats::DictionaryFeatures);
   }
 
-  void FillImage(vtkInformation* info) const
+  void FillImage(vtkInformation* info, const atlas::Progress& progress) const
   {
     const std::int64_t tokens = this->encoded.rows.size();
     const std::int64_t shown = this->strongest.size();
+    const std::array<int, 6> asked = RequestedExtent(info, tokens, shown);
+    RequireMemory((asked[1] - asked[0] + 1.) * (asked[3] - asked[2] + 1.) * BytesOfPoint,
+      "the image of " + std::to_string(shown) + " features at " + std::to_string(tokens) +
+        " tokens",
+      "choose fewer ImageFeatures, or one Sequence.");
     std::vector<FeatureAtToken> places;
-    for (const std::size_t cell : BeginImage(info, tokens, shown))
+    const std::vector<std::size_t> cells = BeginImage(info, tokens, shown);
+    const std::size_t width = asked[1] - asked[0] + 1;
+    places.reserve(cells.size());
+    for (const std::size_t cell : cells)
     {
+      if (places.size() % width == 0)
+      {
+        progress(places.size(), cells.size());
+      }
       const std::size_t token = cell % this->encoded.rows.size();
       const std::int32_t number = this->strongest[cell / this->encoded.rows.size()];
       const std::vector<ActiveFeature>& active = this->encoded.code.active[token];
@@ -468,20 +483,31 @@ void vtkDictionaryFeatures::Execute(Task& task)
     {
       atlas::RequireSameModel(recording, model, "Dictionary Features");
       return EncodeTokens(
-        recording, model, dictionary, this->Sequence, task.Progress().Part(0, 0.7));
+        recording, model, dictionary, this->Sequence, task.Progress().Part(0, 0.65));
     });
   atlas::ThrowIf<atlas::OptionError>(
     encoded.rows.empty(), "Sequence: expected one with tokens, found one without.");
   Found found{ recording, dictionary, encoded,
     StrongestFeatures(encoded, dictionary.Features(),
       std::min<std::int64_t>(this->ImageFeatures, dictionary.Features())) };
-  found.feature = this->Feature >= 0 ? this->Feature : found.strongest.front();
-  found.FillImage(task.OutputInformation(ActivationImage));
+  const bool isAny = std::any_of(encoded.code.active.begin(), encoded.code.active.end(),
+    [](const std::vector<ActiveFeature>& active) { return !active.empty(); });
+  found.feature = this->Feature >= 0 || !isAny ? this->Feature : found.strongest.front();
+  const atlas::Progress ofImage = task.Progress().Part(0.65, 0.7);
+  found.FillImage(task.OutputInformation(ActivationImage), ofImage);
   if (!task.IsFirst())
   {
     return;
   }
   found.FillActivations(this->Top, task.Output<vtkTable>(ActivationTable));
+  if (found.feature < 0)
+  {
+    vtkWarningMacro(<< "Dictionary Features: no feature is active; check Processing.");
+    found.FillParts({}, task.Output<vtkTable>(PartTable));
+    found.FillLogits({}, TokenNames(open), task.Output<vtkTable>(LogitTable));
+    found.FillContexts({}, 0, task.Output<vtkTable>(ContextTable));
+    return;
+  }
   const std::vector<FeatureAtToken> contexts = found.Contexts();
   atlas::DoubleMatrix vectors(contexts.size(), dictionary.Inputs());
   std::vector<std::int64_t> rows;

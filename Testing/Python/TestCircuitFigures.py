@@ -8,7 +8,7 @@ import attentionatlas as atlas
 import figuretest
 import numpy
 from atlastest import simple
-from attentionatlas import attribution, circuits, output
+from attentionatlas import attribution, circuits, output, web
 from figuretest import OracleFigures
 from matplotlib.collections import LineCollection
 
@@ -100,8 +100,18 @@ class CircuitFigures(OracleFigures):
             self.assertEqual([row["From"] for row in rows], list(edges["From"]))
             circuit = atlas.Circuit(folder / "gpt2.circuit")
             self.assertEqual(list(circuit.edges["Effect"]), list(edges["Effect"])[:5])
-        self.assertIn("Attribution of edges", (folder / "gpt2.html").read_text(encoding="utf-8"))
-        self.assert_raise((lambda: attribution.main([str(CONFIG), "--clean", "5", "--corrupted", "5 7"]), "as many tokens"), kind=SystemExit)
+        page = (folder / "gpt2.html").read_text(encoding="utf-8")
+        self.assertIn("Attribution of edges", page)
+        self.assertIn("changes the difference of the logits", page)
+        loss = web.attribution(CONFIG, "5 7 9 11", "5 8 9 11", measure="Loss")
+        self.assertIn("changes the loss.", loss.caption)
+        run = [str(CONFIG), *texts, "-o", str(atlastest.OUTPUT / "given"), "--circuit", str(folder / "gpt2.circuit")]
+        self.assert_raise(
+            (lambda: attribution.main([str(CONFIG), "--clean", "5", "--corrupted", "5 7", "-o", "none"]), "as many tokens"),
+            (lambda: attribution.main([*run, "--of", "Edges"]), "of: expected none for a given circuit, found Edges"),
+            (lambda: attribution.main([*run, "--top", "60"]), "top: expected none for a given circuit, found 60"),
+            kind=SystemExit,
+        )
 
     def test_composition(self):
         corrected = expected("spectra", "composition.q.corrected")[0, :, 1, :]

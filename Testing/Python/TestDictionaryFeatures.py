@@ -126,7 +126,7 @@ class DictionaryFeatures(AtlasTest):
             ("Features", FEATURES),
             ("Feature", features.max(axis=(0, 1)).argmax()),
         ):
-            self.assertAlmostEqual(fields.GetArray(name).GetValue(0) / expected if expected else 1, 1, 4, name)
+            self.assertAlmostEqual(fields.GetArray(name).GetValue(0), expected, msg=name, delta=1e-4 * (abs(expected) or 1))
 
     def test_activations_of_each_place(self):
         for hook, x in INPUTS.items():
@@ -214,6 +214,7 @@ class DictionaryFeatures(AtlasTest):
         self.assert_close(found["Share"][:HEADS], (w**2).sum(axis=1) / (w**2).sum(), 1e-6)
         # They are read by the heads of the next layer.
         direction = sum(w[h] @ output(0)[h] for h in range(HEADS))
+        direction -= direction.mean()  # as processed weights write it
         (query, key, value), _, _ = qkv(1)
         centered = output(1) - output(1).mean(axis=2, keepdims=True)
         for name, left, right in (
@@ -264,11 +265,6 @@ class DictionaryFeatures(AtlasTest):
         self.assert_close(values, features[1].T[strongest], 1e-5)
         labels = image.GetFieldData().GetAbstractArray("Query Token")
         self.assertEqual([labels.GetValue(i) for i in range(6)], [str(one) for one in strongest])
-
-    def test_threads_and_executions_give_the_same_bytes(self):
-        path = write_dictionary("blocks.1.attn.hook_z", D)
-        found = [numpy.asarray(self.recording.features(path, **ALL)["Activation"]).tobytes() for _ in range(2)]
-        self.assertEqual(*found)
 
     def test_a_changed_file_is_read_again(self):
         path = write_dictionary("blocks.1.hook_resid_pre", D, folder="changed")

@@ -154,16 +154,18 @@ CircuitPoint MeasureCircuit(const AttributionPatching& patching, const Attributi
     .front();
 }
 
-void CheckDifferentMeasures(const AttributionPatching& patching)
+void CheckDifferentMeasures(const AttributionPatching& patching, bool loss)
 {
   const double clean = patching.Clean();
   const double corrupted = patching.Corrupted();
   constexpr double tolerance = 1e-9; // of rounding
   ThrowIf<OptionError>(
     std::abs(clean - corrupted) <= tolerance * (std::abs(clean) + std::abs(corrupted)),
-    "Circuit: expected runs with different logit differences, found ", clean,
-    " in both; change Target, Against or Position, which must not be before the first token in "
-    "which Prompt and PatchFrom differ.");
+    "Circuit: expected runs with different ", loss ? "losses" : "logit differences", ", found ",
+    clean,
+    loss ? " in both; change Prompt or PatchFrom, which must differ before their last tokens."
+         : " in both; change Target, Against or Position, which must not be before the first token "
+           "in which Prompt and PatchFrom differ.");
 }
 
 }

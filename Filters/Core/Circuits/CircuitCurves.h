@@ -44,7 +44,7 @@ CircuitPoint MeasureCircuit(const AttributionPatching& patching, const Attributi
   const Circuit& circuit, const Progress& progress = {});
 
 /// Throws OptionError if the measures of both runs are equal but for rounding: then a circuit has
-/// no part of their difference.
-void CheckDifferentMeasures(const AttributionPatching& patching);
+/// no part of their difference. `loss`: whether they are losses, for the message.
+void CheckDifferentMeasures(const AttributionPatching& patching, bool loss = false);
 
 }

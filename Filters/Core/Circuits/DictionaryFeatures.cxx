@@ -31,10 +31,17 @@ bool IsOfStream(DictionarySite site)
   return site != DictionarySite::HeadValues && site != DictionarySite::AttentionOutput;
 }
 
-/// Whether means over components are subtracted from what is written to the residual stream.
+/// Whether TransformerLens subtracts means over components from weights that write to the residual
+/// stream, when it is asked to.
+bool CanCenter(const TransformerConfig& config)
+{
+  return config.norm == NormKind::LayerNorm && config.position != PositionKind::Shortformer;
+}
+
+/// Whether they are subtracted from what a dictionary reads.
 bool Centers(const TransformerConfig& config, const SparseDictionary& dictionary)
 {
-  return dictionary.steps.centersWriting && config.norm == NormKind::LayerNorm &&
+  return dictionary.steps.centersWriting && CanCenter(config) &&
          dictionary.site != DictionarySite::HeadValues;
 }
 
@@ -79,11 +86,12 @@ const std::vector<RecordedHead>& HeadsOf(const Recording& recording,
 {
   const auto found = std::find_if(recording.layers.begin(), recording.layers.end(),
     [layer](const RecordedLayer& recorded) { return recorded.index == layer; });
-  if (found == recording.layers.end() || found->heads.size() != ToIndex(config.heads) ||
-      !std::all_of(found->heads.begin(), found->heads.end(), hasIt))
-  {
-    ThrowMissing(what + (" of all heads of layer " + std::to_string(layer)), record);
-  }
+  const std::int64_t count = found == recording.layers.end()
+                               ? 0
+                               : std::count_if(found->heads.begin(), found->heads.end(), hasIt);
+  ThrowIf<OptionError>(count != config.heads, What, ": expected a recording with ", what,
+    " of all heads of layer ", layer, ", found ", count, " of ", config.heads, "; record ", record,
+    " of this layer and all its heads.");
   return found->heads;
 }
 
@@ -439,7 +447,11 @@ std::vector<FeaturePart> SplitFeature(const Recording& recording, const Transfor
   }
   const ProcessedWeights weights(
     model, IsProcessable(config) ? WeightSteps::TransformerLens : WeightSteps::Stored, threads);
-  const Vector direction = StreamDirection(model, dictionary, feature);
+  Vector direction = StreamDirection(model, dictionary, feature);
+  if (IsProcessable(config) && CanCenter(config))
+  {
+    direction.array() -= direction.mean(); // what processed weights write
+  }
   const std::int64_t firstReader = dictionary.layer + (dictionary.ReadsItsLayer() ? 1 : 0);
   ParallelFor(config.layers - firstReader, threads, progress,
     [&](std::int64_t i)

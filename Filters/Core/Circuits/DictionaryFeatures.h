@@ -65,7 +65,8 @@ struct FeaturePart
 ///     |d W| / (|d| |W|),   W = W_Q W_K^T, its transpose, W_V W_O,
 ///
 /// as HeadComposition has it for the output of a head (Elhage et al. 2021), by chance about
-/// 1 / sqrt(d_model). Weights are processed as TransformerLens does where that is possible.
+/// 1 / sqrt(d_model). Weights are processed as TransformerLens does where that is possible, and
+/// then d is less its mean in models with LayerNorm, but for shortformer positions.
 ///
 /// Throws OptionError unless the recording holds the outputs of the heads that write; ModelError
 /// for weights that are not finite.

@@ -78,6 +78,12 @@ public:
     return vector;
   }
 
+  void RequireFinite(bool isFinite, const char* name) const
+  {
+    ThrowIf<ModelError>(
+      !isFinite, this->Source, ": ", name, ": expected finite numbers, found NaN or infinity.");
+  }
+
   /// Factors of versions that fine-tuned them, which later ones leave out if all are 1.
   void RefuseFactors() const
   {
@@ -125,12 +131,6 @@ private:
       ": expected floating-point numbers of shape ", ToString(shape), ", found ",
       std::string(Name(view.dtype)), " of shape ", ToString(view.shape), ".");
     return view;
-  }
-
-  void RequireFinite(bool isFinite, const char* name) const
-  {
-    ThrowIf<ModelError>(
-      !isFinite, this->Source, ": ", name, ": expected finite numbers, found NaN or infinity.");
   }
 };
 
@@ -261,6 +261,7 @@ std::vector<ActiveFeature> ActiveOf(
   const SparseDictionary& dictionary, const DoubleMatrix& values, std::int64_t row)
 {
   std::vector<ActiveFeature> active;
+  active.reserve((values.row(row).array() > 0).count());
   for (std::int64_t f = 0; f < values.cols(); ++f)
   {
     if (values(row, f) > 0)
@@ -273,6 +274,7 @@ std::vector<ActiveFeature> ActiveOf(
   if (dictionary.activation == FeatureActivation::TopK && ToIndex(dictionary.k) < active.size())
   {
     active.resize(dictionary.k);
+    active.shrink_to_fit();
   }
   return active;
 }
@@ -353,6 +355,7 @@ SparseDictionary ReadSparseDictionary(const std::filesystem::path& path)
       {
         dictionary.gateBias = tensors.ReadVector("b_gate", features);
         dictionary.magnitudes = tensors.ReadVector("r_mag", features).array().exp();
+        tensors.RequireFinite(dictionary.magnitudes.allFinite(), "exp(r_mag)");
       }
       if (dictionary.activation == FeatureActivation::JumpRelu)
       {
@@ -380,6 +383,12 @@ InputNorm NormOf(const SparseDictionary& dictionary, const Eigen::RowVectorXd& v
     norm.back = 1 / norm.scale;
   }
   return norm;
+}
+
+double EncodingMemory(const SparseDictionary& dictionary, std::int64_t vectors)
+{
+  return 8. * static_cast<double>(std::min(vectors, BlockVectors)) *
+         static_cast<double>(dictionary.Features() + 2 * dictionary.Inputs());
 }
 
 SparseCode Encode(const SparseDictionary& dictionary, const DoubleMatrix& vectors, int threads,
@@ -418,6 +427,11 @@ SparseCode Encode(const SparseDictionary& dictionary, const DoubleMatrix& vector
         Activate(dictionary, begin, part);
         values.middleCols(begin, count) = part;
       });
+    const std::int64_t count = (values.array() > 0).count();
+    RequireMemory(static_cast<double>(count) * sizeof(ActiveFeature),
+      "Dictionary: " + std::to_string(count) + " active features of " +
+        std::to_string(inputs.rows()) + " vectors",
+      "encode fewer vectors, and check that the dictionary is one of these.");
     ParallelFor(inputs.rows(), threads,
       [&](std::int64_t i)
       {

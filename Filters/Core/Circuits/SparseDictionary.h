@@ -156,9 +156,13 @@ struct SparseCode
   DoubleMatrix reconstructed;                     ///< x^ [vectors, d_in]
 };
 
+/// The bytes that Encode takes for so many vectors, besides its result.
+double EncodingMemory(const SparseDictionary& dictionary, std::int64_t vectors);
+
 /// Encodes vectors [n, d_in] and decodes them again, in double precision. Of equal values at the
 /// end of the k largest, those of smaller numbers count. Runs on up to ThreadCount(threads)
-/// threads, whose number changes no value. Throws OptionError for vectors of another size.
+/// threads, whose number changes no value. Throws OptionError for vectors of another size, and as
+/// RequireMemory if too many features are active.
 SparseCode Encode(const SparseDictionary& dictionary, const DoubleMatrix& vectors, int threads = 0,
   const Progress& progress = {});
 

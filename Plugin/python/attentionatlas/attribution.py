@@ -40,15 +40,20 @@ def _write(path: pathlib.Path, table: Any) -> None:
 
 def render(
     model: Transformer | PathLike, clean: str | Listed[str], corrupted: str | Listed[str], folder: PathLike, *,
-    of: str = "Edges", top: int = 60, target: str = "", against: str = "", position: int | None = None, steps: int = 10,
+    of: str | None = None, top: int | None = None, target: str = "", against: str = "", position: int | None = None, steps: int = 10,
     exact_edges: int = 0, measure: str = "LogitDifference", circuit: Circuit | PathLike | None = None, output: Output | None = None,
 ) -> list[pathlib.Path]:
     """Writes the circuit of a prediction into a folder, which is complete or unchanged; returns the paths of the files.
 
-    clean, corrupted: texts of as many tokens, or lists of them. of: Edges or Nodes, what the circuit is of. top: how
-    many, the strongest; 0: all. circuit: one that is measured and drawn instead. position: of the logits, by default the
+    clean, corrupted: texts of as many tokens, or lists of them. of: Edges or Nodes, what the circuit is of, by default
+    Edges. top: how many, the strongest, by default 60; 0: all. circuit: one that is measured and drawn instead, with
+    neither of nor top. position: of the logits, by default the
     last. The others: as Transformer.attribution. Raises ValueError for what the model cannot run.
     """
+    for name, value in (("of", of), ("top", top)):
+        if circuit is not None and value is not None:
+            raise ValueError(f"{name}: expected none for a given circuit, found {value}.")
+    of, top = "Edges" if of is None else of, 60 if top is None else top
     output = output or Output("pdf")
     with Transformer.opened(model) as opened, gathered(pathlib.Path(folder)) as place:
         at: dict[str, Any] = {"target": target, "against": against, "steps": steps, "measure": measure}
@@ -84,8 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("model", metavar="MODEL", help="the config.json of a language model, its folder, or a .gguf file")
     parser.add_argument("--clean", nargs="+", required=True, metavar="TEXT", help="a text that the model continues, or several")
     parser.add_argument("--corrupted", nargs="+", required=True, metavar="TEXT", help="as many texts, of as many tokens each")
-    parser.add_argument("--of", choices=("Edges", "Nodes"), default="Edges", help="what the circuit is of (default: Edges)")
-    parser.add_argument("--top", type=int, default=60, metavar="N", help="of them, the strongest; 0: all (default: 60)")
+    parser.add_argument("--of", choices=("Edges", "Nodes"), help="what the circuit is of (default: Edges)")
+    parser.add_argument("--top", type=int, metavar="N", help="of them, the strongest; 0: all (default: 60)")
     parser.add_argument("--measure", choices=("LogitDifference", "Loss"), default="LogitDifference",
                         help="that effects are of; Loss: on the clean text (default: LogitDifference)")
     parser.add_argument("--target", default="", metavar="TOKEN", help="whose logit (default: the prediction on the clean text)")
@@ -93,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--position", type=int, metavar="N", help="of the logits, from 0 (default: the last)")
     parser.add_argument("--steps", type=int, default=10, metavar="N", help="gradients that are averaged (default: 10)")
     parser.add_argument("--exact-edges", type=int, default=0, metavar="N", help="of so many edges also the exact effect (default: 0)")
-    parser.add_argument("--circuit", metavar="FILE", help="a circuit that is measured and drawn instead")
+    parser.add_argument("--circuit", metavar="FILE", help="a circuit that is measured and drawn instead, without --of and --top")
     add_options(parser, "pdf")
     return parser
 

@@ -36,7 +36,7 @@ from attentionatlas._internal.checks import check
 from attentionatlas._internal.host import words
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing
-from attentionatlas._internal.circuit_tables import patching_texts
+from attentionatlas._internal.circuit_tables import measures_loss, patching_texts
 from attentionatlas._internal.names import own
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, SIGNED
@@ -424,7 +424,7 @@ def _attributed(
 
 def _measured(made: Any) -> str:
     """What a filter of attribution measures, in words."""
-    if data.fetch(made).GetFieldData().GetAbstractArray("Target") is None:
+    if measures_loss(made):
         return "the loss"
     of, minus = legible([_field(made, name) for name in ("Target", "Against")])
     return f"the logit of {of} minus {minus}"
@@ -437,7 +437,8 @@ def attribution(
     file: PathLike | None = None, measure: str = "LogitDifference",
 ) -> Any:
     """The edges through which a model predicts one token and not another, as a graph: the strongest by attribution, or
-    those of a circuit, with their effects here; the wider, the more an edge changes the logit difference.
+    those of a circuit, with their effects here; the wider, the more an edge changes the logit difference, or the loss,
+    which is small where that is large, so that effects have the other sign.
 
     prompt, patch_from: texts of as many tokens, or lists of them; by default those of the filter. target, against:
     tokens; empty: the predictions on both. position: of the logits. steps: gradients that are averaged. top: the largest

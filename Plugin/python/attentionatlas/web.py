@@ -33,7 +33,7 @@ from typing import Any, ParamSpec
 from attentionatlas._internal import data, host, tiles
 from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, head_name, head_option, number, word
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.circuit_tables import patching_texts
+from attentionatlas._internal.circuit_tables import measures_loss, patching_texts
 from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.looks import Look, look_of
 from attentionatlas._internal.model import SmallModel
@@ -334,9 +334,10 @@ def attribution(
     with Transformer.opened(transformer) as model:
         texts = patching_texts(prompt, patch_from, None)
         graph = model.made("AttributionPatching", top=top, **chosen, **options, **texts)
+        measured = "the loss" if measures_loss(graph) else "the difference of the logits"
         caption = (
             "A line goes up from what writes to what reads it, in the color of what reads: queries, keys, values, or an MLP "
-            "or the logits; the wider, the more it changes the difference of the logits."
+            f"or the logits; the wider, the more it changes {measured}."
         )
         return flat_scene(_shown(graph, 0, 3), "Attribution of edges", caption)
 

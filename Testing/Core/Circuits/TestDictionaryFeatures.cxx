@@ -3,7 +3,9 @@
 #include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "LogitsOracle.h"
+#include "TemporaryDirectory.h"
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -116,13 +118,15 @@ TEST_P(OfDictionary, StepsLeaveOutBiasesAndMeans)
   dictionary.steps.centersWriting = true;
   const DoubleMatrix stream = DictionaryInputs(this->Run(), this->Model(), dictionary, 1);
   const double mean = stream.rowwise().mean().cwiseAbs().maxCoeff();
-  if (this->Config().norm == NormKind::LayerNorm)
+  if (this->Config().norm == NormKind::LayerNorm &&
+      this->Config().position != PositionKind::Shortformer)
   {
     EXPECT_LE(mean, 1e-12 * stream.norm());
   }
-  else
+  else // nothing is subtracted
   {
-    EXPECT_GT(mean, 0); // as without, since RMSNorm does not subtract it
+    EXPECT_GT(mean, 1e-6 * stream.norm());
+    EXPECT_EQ(stream, this->Recorded(this->Run().residual[1]));
   }
 }
 
@@ -222,6 +226,57 @@ TEST(DictionaryFeatures, RefuseModelsInWhichTheyAreSomethingElse)
   EXPECT_THAT(refused("distilbert", DictionarySite::StreamBetween), HasSubstr("come before"));
 }
 
+/// TransformerLens folds and centers nothing with shortformer positions, whatever it is asked for.
+TEST(DictionaryFeatures, CenterNothingWithShortformerPositions)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path plain = TransformerOracle::Folder("attn-only-shortformer");
+  for (const char* file : { "model.safetensors", "config.json" })
+  {
+    std::filesystem::copy_file(plain / file, folder / file);
+  }
+  std::string config = ReadBytes(plain / "config.json");
+  config.replace(config.find("null"), 4, "\"LNPre\"");
+  WriteBytes(folder / "config.json", config);
+  const Transformer model = Transformer::Read(folder.Path());
+  ASSERT_EQ(model.GetConfig().norm, NormKind::LayerNorm);
+  const Recording recording = LogitsOracle::Run(model, "attn-only-shortformer"); // with its tokens
+  SparseDictionary dictionary = Random("x", DictionarySite::StreamBefore, 1, 32);
+  const DoubleMatrix stored = DictionaryInputs(recording, model, dictionary, 0);
+  ASSERT_GT(stored.rowwise().mean().cwiseAbs().maxCoeff(), 1e-3);
+  const auto readings = [&](const SparseDictionary& of)
+  { return SplitFeature(recording, model, of, 0, {}, {})[model.GetConfig().heads].reading; };
+  const std::array<double, 3> before = readings(dictionary);
+  dictionary.steps = { true, true, true };
+  EXPECT_EQ(DictionaryInputs(recording, model, dictionary, 0), stored);
+  EXPECT_EQ(readings(dictionary), before);
+  // Of the stored weights, d W_V W_O is as long as what the head writes for it.
+  const ProcessedWeights weights(model, WeightSteps::Stored);
+  const ProcessedHead head = weights.Attention(1).heads[0];
+  const DoubleMatrix product = head.value * head.output;
+  const Eigen::RowVectorXd d = dictionary.decoder.row(0).cast<double>();
+  EXPECT_NEAR(before[2], (d * product).norm() / (d.norm() * product.norm()), 1e-10);
+}
+
+/// With processed weights, what is written has no mean, so that of the decoder does not matter.
+TEST(DictionaryFeatures, ReadingsLeaveOutMeans)
+{
+  const LogitsOracle oracle("gpt2");
+  SparseDictionary dictionary = Random("x", DictionarySite::StreamBefore, 1, 32);
+  const auto readings = [&]
+  {
+    return SplitFeature(oracle.GetRecording(), oracle.GetModel(), dictionary, 0, {}, {})[4].reading;
+  };
+  const std::array<double, 3> before = readings();
+  dictionary.decoder.row(0).array() += 8;
+  const std::array<double, 3> after = readings();
+  for (std::size_t kind = 0; kind < before.size(); ++kind)
+  {
+    EXPECT_GT(before[kind], 0);
+    EXPECT_NEAR(after[kind], before[kind], 1e-5 * before[kind]);
+  }
+}
+
 TEST(DictionaryFeatures, NameWhatIsNotRecorded)
 {
   const LogitsOracle oracle("gpt2");
@@ -231,7 +286,12 @@ TEST(DictionaryFeatures, NameWhatIsNotRecorded)
   recording.layers[0].heads[1].value = {};
   EXPECT_THAT(
     MessageOf<OptionError>([&] { DictionaryInputs(recording, oracle.GetModel(), ofValues, 0); }),
-    HasSubstr("values of all heads of layer 0, found none; record Values"));
+    HasSubstr("values of all heads of layer 0, found 3 of 4; record Values of this layer and all "
+              "its heads."));
+  recording.layers.clear();
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { DictionaryInputs(recording, oracle.GetModel(), ofValues, 0); }),
+    HasSubstr("found 0 of 4; record Values"));
   recording.residual.clear();
   EXPECT_THAT(MessageOf<OptionError>(
                 [&]

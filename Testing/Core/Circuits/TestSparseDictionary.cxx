@@ -6,9 +6,12 @@
 #include "TemporaryDirectory.h"
 
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -224,6 +227,15 @@ TEST_F(Dictionary, RefusesOtherTensors)
   refuse("scaling_factor", vector({ 1, 2, 1 }), "scaling_factor: expected 1 for all features");
   refuse("b_dec", Tensor::FromInteger({ 2 }, { 1, 2 }), "found I64");
   this->Weights = good;
+  this->Weights.erase("b_enc");
+  for (const char* name : { "b_gate", "b_mag" })
+  {
+    this->Weights[name] = vector({ 0, 0, 0 });
+  }
+  this->Weights["r_mag"] = vector({ 0, 800, 0 }); // finite, but exp(800) is not
+  EXPECT_THAT(this->Refused(Of(R"("architecture": "gated")")),
+    HasSubstr("exp(r_mag): expected finite numbers, found NaN or infinity."));
+  this->Weights = good;
   this->Weights.erase("b_dec");
   EXPECT_THAT(
     this->Refused(Of(R"("architecture": "standard")")), HasSubstr("expected a tensor b_dec"));
@@ -237,6 +249,60 @@ TEST_F(Dictionary, RefusesOtherTensors)
     MessageOf<OptionError>(
       [&] { Encode(this->Read(Of(R"("architecture": "standard")")), DoubleMatrix::Zero(1, 3)); }),
     HasSubstr("expected vectors of 2 components, found 3"));
+}
+
+/// Several blocks of vectors and of features.
+class LargeDictionary : public testing::Test
+{
+protected:
+  SparseDictionary Large;
+  DoubleMatrix Vectors;
+
+  LargeDictionary()
+  {
+    std::srand(5);
+    this->Large.encoder = SparseDictionary::Matrix::Random(7, 1100);
+    this->Large.decoder = SparseDictionary::Matrix::Random(1100, 7);
+    this->Large.bias = Eigen::RowVectorXd::Random(1100);
+    this->Large.decoderBias = Eigen::RowVectorXd::Random(7);
+    this->Vectors = DoubleMatrix::Random(600, 7);
+  }
+};
+
+TEST_F(LargeDictionary, IsTheSameForAnyNumberOfThreads)
+{
+  for (const FeatureActivation activation : { FeatureActivation::Relu, FeatureActivation::TopK })
+  {
+    this->Large.activation = activation;
+    this->Large.k = 9;
+    const SparseCode one = Encode(this->Large, this->Vectors, 1);
+    const SparseCode seven = Encode(this->Large, this->Vectors, 7);
+    EXPECT_EQ(std::memcmp(one.reconstructed.data(), seven.reconstructed.data(),
+                one.reconstructed.size() * sizeof(double)),
+      0);
+    for (std::size_t i = 0; i < one.active.size(); ++i)
+    {
+      ASSERT_GT(one.active[i].size(), 1U);
+      ASSERT_EQ(one.active[i].size(), seven.active[i].size());
+      for (std::size_t j = 0; j < one.active[i].size(); ++j)
+      {
+        EXPECT_EQ(one.active[i][j].feature, seven.active[i][j].feature);
+        EXPECT_EQ(one.active[i][j].value, seven.active[i][j].value);
+      }
+    }
+  }
+}
+
+TEST_F(LargeDictionary, TellsIfTooManyFeaturesAreActive)
+{
+  this->Large.bias.setConstant(100); // all of them
+  EXPECT_EQ(EncodingMemory(this->Large, 600), 8. * 256 * (1100 + 2 * 7));
+  ::setenv("ATLAS_MEMORY_LIMIT_KIB", "100", 1);
+  const std::string message =
+    MessageOf<std::runtime_error>([&] { Encode(this->Large, this->Vectors, 1); });
+  ::unsetenv("ATLAS_MEMORY_LIMIT_KIB");
+  EXPECT_THAT(
+    message, HasSubstr("Dictionary: 281600 active features of 256 vectors would take 4.3"));
 }
 
 TEST(SparseDictionary, TellsWhatIsUnexplained)

@@ -473,6 +473,16 @@ TEST(AttributionPatchingFilter, TellsWhatIsWrong)
   attributed->SetCircuit(vtkAttributionPatching::NODES);
   EXPECT_THAT(attributed.Error(),
     HasSubstr("Circuit: expected runs with different logit differences, found"));
+  std::vector<std::int64_t> last = attributed.Prompt; // differs in the last token alone
+  last.back() = (last.back() + 5) % 50;
+  attributed->SetPatchFrom(TextOf(last).c_str());
+  attributed->SetTarget("");
+  attributed->SetAgainst("");
+  attributed->SetPosition(-1);
+  attributed->SetMeasure(vtkAttributionPatching::LOSS);
+  EXPECT_THAT(attributed.Error(),
+    AllOf(HasSubstr("Circuit: expected runs with different losses, found"),
+      HasSubstr("change Prompt or PatchFrom, which must differ before their last tokens.")));
 }
 
 TEST(AttributionPatchingFilter, NamesTheModelsThatItRefuses)

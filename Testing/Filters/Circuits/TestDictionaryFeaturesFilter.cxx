@@ -25,6 +25,13 @@ class Axes
 public:
   Axes()
   {
+    this->Write(0);
+    this->Set("blocks.1.hook_resid_pre");
+  }
+
+  /// With this bias of all features.
+  void Write(double bias) const
+  {
     std::vector<double> encoder(D * 2 * D);
     std::vector<double> decoder(D * 2 * D);
     for (std::int64_t i = 0; i < D; ++i)
@@ -32,14 +39,13 @@ public:
       encoder[i * 2 * D + i] = decoder[i * D + i] = 1;
       encoder[i * 2 * D + D + i] = decoder[(D + i) * D + i] = -1;
     }
-    const auto zeros = [](std::int64_t count)
-    { return Tensor::FromDouble(DType::F32, { count }, std::vector<double>(count)); };
+    const auto vector = [](std::int64_t count, double value)
+    { return Tensor::FromDouble(DType::F32, { count }, std::vector<double>(count, value)); };
     WriteSafetensors(this->Path(),
       { { "W_enc", Tensor::FromDouble(DType::F32, { D, 2 * D }, encoder) },
         { "W_dec", Tensor::FromDouble(DType::F32, { 2 * D, D }, decoder) },
-        { "b_enc", zeros(2 * D) }, { "b_dec", zeros(D) } },
+        { "b_enc", vector(2 * D, bias) }, { "b_dec", vector(D, 0) } },
       {});
-    this->Set("blocks.1.hook_resid_pre");
   }
 
   void Set(const std::string& hook) const
@@ -126,6 +132,50 @@ TEST(DictionaryFeatures, HasAsManyRowsAsFeaturesAreShown)
   EXPECT_EQ(features->GetSequenceRange()[0], -1);
   EXPECT_EQ(features->GetSequenceRange()[1], 1);
   EXPECT_EQ(features->GetFeatureRange()[1], 2 * D - 1);
+}
+
+TEST(DictionaryFeatures, WarnIfNoneIsActive)
+{
+  const LogitsOracle oracle("gpt2");
+  const Axes axes;
+  axes.Write(-1e6);
+  OracleModel model("gpt2");
+  Warned<vtkDictionaryFeatures> features(DataSetOf(oracle.GetRecording()));
+  features->SetModelConnection(model.Port());
+  features->SetDictionaryFile(axes.Path().c_str());
+  features->SetImageFeatures(5);
+  EXPECT_THAT(SizeOf(features.Image(1)), ElementsAre(17, 5));
+  EXPECT_THAT(
+    features.TakeWarnings(), Contains(HasSubstr("no feature is active; check Processing.")));
+  for (int port = 2; port < 5; ++port)
+  {
+    EXPECT_EQ(TableOf(features.Get(), port)->GetNumberOfRows(), 0);
+  }
+  EXPECT_THAT(features.Field("Feature"), ElementsAre(-1));
+  features->SetFeature(3); // one that was asked for has heads that read it
+  EXPECT_EQ(TableOf(features.Get(), 2)->GetNumberOfRows(), 2 * 4 + 2);
+  EXPECT_THAT(features.TakeWarnings(), IsEmpty());
+}
+
+TEST(DictionaryFeatures, NeedMemoryForTokensAndTheImage)
+{
+  const LogitsOracle oracle("gpt2");
+  const Axes axes;
+  Features features(oracle.GetRecording(), "gpt2");
+  features->SetDictionaryFile(axes.Path().c_str());
+  ASSERT_GT(TableOf(features.Get())->GetNumberOfRows(), 0); // the dictionary is kept
+  features->SetSequence(-1);
+  {
+    const Variable limit("ATLAS_MEMORY_LIMIT_KIB", "100");
+    EXPECT_THAT(features.Error(), HasSubstr("the features of 34 tokens would take "));
+  }
+  features->SetImageFeatures(5);
+  EXPECT_THAT(SizeOf(features.Image(1)), ElementsAre(34, 5));
+  const Variable limit("ATLAS_MEMORY_LIMIT_KIB", "100");
+  features->SetImageFeatures(2 * D); // what was encoded is kept
+  const std::string error = features.Error();
+  EXPECT_THAT(error, HasSubstr("the image of 64 features at 34 tokens would take "));
+  EXPECT_THAT(error, HasSubstr("choose fewer ImageFeatures"));
 }
 
 TEST(DictionaryFeatures, AreEmptyWithoutADictionary)

@@ -19,6 +19,11 @@ from attentionatlas._internal.tables import Table, Tables, as_table
 Floats: TypeAlias = NDArray[numpy.floating[Any]]
 
 
+def measures_loss(made: Any) -> bool:
+    """Whether a filter of attribution measures a loss, which has no tokens."""
+    return data.fetch(made).GetFieldData().GetAbstractArray("Target") is None
+
+
 def patching_texts(
     prompt: str | Listed[str], patch_from: str | Listed[str] | None, reference: str | Listed[str] | None
 ) -> dict[str, Any]:
@@ -190,7 +195,8 @@ class Circuits(Model):
         measure: str = "LogitDifference",
     ) -> Table:
         """Which heads and MLPs make the model predict one token and not another, estimated by gradients (attribution
-        patching): a row per node with its Effect on the logit difference, negative for parts that raise it.
+        patching): a row per node with its Effect on the logit difference, negative for parts that raise it; on a loss
+        negative for parts that raise that, so positive for those that help to predict.
 
         prompt, patch_from: as patching, or lists of them, pairs of which all measures and effects are means. edges: a row
         per edge between nodes, strongest first, by its Input, Q, K, V or Stream. target, against: tokens; empty: the predictions on prompt and on patch_from, the opposite of
