@@ -5,6 +5,7 @@ of ParaView it makes the checks of TUTORIAL_SESSION, one after another, each tim
 then says "nothing" or what is not as the tutorial says.
 """
 
+import json
 import os
 import pathlib
 import struct
@@ -17,7 +18,8 @@ PIPELINE = f"{WINDOW}/pipelineBrowserDock/pipelineBrowser"
 PANEL = f"{WINDOW}/propertiesDock/propertiesPanel"
 PROPERTIES = f"{PANEL}/scrollArea/qt_scrollarea_viewport/scrollAreaWidgetContents/PropertiesFrame/ProxyPanel"
 LAYOUTS = f"{WINDOW}/centralwidget/MultiViewWidget/CoreWidget"
-FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+# In ParaView, the folder of the log.
+FOLDER = pathlib.Path(os.environ["TUTORIAL_LOG"]).parent if "TUTORIAL_LOG" in os.environ else pathlib.Path(sys.argv[1])
 DIAGRAM, SPACE = "AttentionDiagram", "RenderView"
 SHEPHERD = "The LORD is my shepherd"
 
@@ -30,8 +32,8 @@ def frame_of(number, layout=1):
 class Session:
     """Clicks, and checks between them."""
 
-    def __init__(self):
-        self.events, self.checks = [], []
+    def __init__(self, name):
+        self.name, self.events, self.checks = name, [], []
 
     def do(self, place, command, arguments=""):
         self.events.append((place, command, arguments))
@@ -74,17 +76,13 @@ class Session:
     def choose(self, name, words):
         self.do(f"{PROPERTIES}/{name}/ComboBox", "set_string", words)
 
-    def tab(self):
-        """A new tab for the next views."""
-        self.do(f"{LAYOUTS}/qt_tabwidget_tabbar", "set_tab_with_text", "+")
-
     def mouse(self, frame, command, x, y, buttons=(1, 1), layout=1):
         arguments = f"({x},{y},{buttons[0]},{buttons[1]},0)"
         self.do(f"{frame_of(frame, layout)}/CentralWidgetFrame/Viewport/1QVTKOpenGLNativeWidget0", command, arguments)
 
-    def double_click(self, frame, x, y, layout=1):
-        for command, held in (("mousePress", 1), ("mouseRelease", 0), ("mouseDblClick", 1)):
-            self.mouse(frame, command, x, y, (1, held), layout)
+    def double_click(self, title, place):
+        """A double click in the view with these words in its title, where a function says, in the coordinates of its data."""
+        self.expect(double_clicked(title, place))
 
     def fix_size(self):
         """Gives views a size that does not depend on the version of ParaView."""
@@ -93,7 +91,11 @@ class Session:
     def expect(self, *checks):
         self.checks.append(checks)
         self.menu("menu_File", "actionFileSaveServerState")
-        self.do(f"{WINDOW}/FileSaveServerStateDialog", "filesSelected", "$PARAVIEW_TEST_ROOT/tutorial.pvsm")
+        self.do(f"{WINDOW}/FileSaveServerStateDialog", "filesSelected", str(self.state(len(self.checks))))
+
+    def state(self, number):
+        """The file of the state with which a check is made, from 1."""
+        return FOLDER / f"tutorial-{self.name}-{number}.pvsm"
 
     def save(self, name):
         """What is active, as a file."""
@@ -136,7 +138,7 @@ def has_clear_border(view):
 
 def views(*expected):
     """These views and no others: the type of each, and words of its title. What diagrams show is inside, unless they
-    are smaller than 300 x 300."""
+    are smaller than 300 x 300, which not all are."""
 
     def check():
         found = shown_views()
@@ -146,12 +148,12 @@ def views(*expected):
             if not fitting:
                 break
             rest.remove(fitting[0])
-        cut = [
-            title for view, kind, title in found
-            if kind == DIAGRAM and min(view.ViewSize) >= 300 and not has_clear_border(view)
-        ]
-        fits = not rest and len(found) == len(expected) and not cut
-        return (expected, "nothing cut"), [one[1:] for one in found] + cut, fits
+        diagrams = [one for one in found if one[1] == DIAGRAM]
+        looked_at = [one for one in diagrams if min(one[0].ViewSize) >= 300]
+        cut = [title for view, _, title in looked_at if not has_clear_border(view)]
+        sizes = [] if looked_at else [list(view.ViewSize) for view, _, _ in diagrams]
+        fits = not rest and len(found) == len(expected) and not cut and not sizes
+        return (expected, "nothing cut", "a large diagram"), [one[1:] for one in found] + cut + sizes, fits
 
     return check
 
@@ -183,6 +185,38 @@ def value(expected, evaluate):
     return check
 
 
+def double_clicked(title, place):
+    """A double click, as the widget of a view gives it to the view's interactor."""
+
+    def check():
+        from paraview import simple
+
+        (view,) = [one for one, _, shown in shown_views() if title in shown]
+        renderer, interactor = view.SMProxy.GetRenderer(), view.SMProxy.GetInteractor()
+        renderer.SetWorldPoint(*place(), 1)
+        renderer.WorldToDisplay()
+        at = [round(number) for number in renderer.GetDisplayPoint()[:2]]
+        inside = all(0 < number < size for number, size in zip(at, view.ViewSize))
+        simple.SetActiveView(view)
+        interactor.SetEventInformation(*at)
+        for event in ("LeftButtonPress", "LeftButtonRelease", "LeftButtonDoubleClick", "LeftButtonRelease"):
+            interactor.InvokeEvent(f"{event}Event")
+        return f"a place in {list(view.ViewSize)}", at, inside
+
+    return check
+
+
+def place_of(name, port=0, **numbers):
+    """The middle of the cells or points with these values."""
+    import numpy
+
+    found = data(name, port)
+    rows = numpy.all([array(name, key, port) == number for key, number in numbers.items()], axis=0).nonzero()[0]
+    of_cells = found.GetCellData().HasArray(next(iter(numbers)))
+    boxes = numpy.array([found.GetCell(row).GetBounds() if of_cells else numpy.repeat(found.GetPoint(row), 2) for row in rows])
+    return [(boxes[:, 2 * axis].min() + boxes[:, 2 * axis + 1].max()) / 2 for axis in range(3)]
+
+
 def data(name, port=0):
     from paraview import servermanager, simple
 
@@ -211,6 +245,18 @@ def property_of(name, key):
     from paraview import simple
 
     return list(simple.FindSource(name).GetProperty(key))
+
+
+def given(name, key, number):
+    """Sets a number whose widget depends on the version of ParaView, and looks whether it is kept."""
+
+    def check():
+        from paraview import simple
+
+        simple.FindSource(name).GetProperty(key).SetElement(0, number)
+        return [number], property_of(name, key), property_of(name, key) == [number]
+
+    return check
 
 
 def heads_of(name):
@@ -258,6 +304,7 @@ def right_areas():
     classes = vtk_to_numpy(torus.GetPointData().GetArray("Class"))
     targets = vtk_to_numpy(pairs.GetPointData().GetArray("Target"))
     places = [torus.FindPoint(pairs.GetPoint(i)) for i in range(pairs.GetNumberOfPoints())]
+    assert min(places) >= 0, "a pair is outside of the map"
     return int(numpy.sum(classes[places] == targets))
 
 
@@ -273,7 +320,7 @@ def heads(session):
         views((DIAGRAM, "Attention Matrix", SHEPHERD)),
         value(16, lambda: len(heads_of("AttentionMatrix1") - {(-1, -1)})),
     )
-    session.double_click(0, 0.8, 0.4)
+    session.double_click("Attention Matrix", lambda: place_of("AttentionMatrix1", Layer=0, Head=6))
     session.expect(
         views((DIAGRAM, "Attention Matrix"), (DIAGRAM, "Attention Map", "Layer 0", "Head 6", SHEPHERD)),
         value(0.98, lambda: round(float(weights("AttentionMap1").diagonal(-1).mean()), 2)),
@@ -302,7 +349,7 @@ def heads(session):
     session.mouse(6, "mouseRelease", 0.5, 0.7, (1, 0))
     session.expect(
         value(True, lambda: 0 < len(property_of("AttentionSentence1", "SelectedTokens")) < 30),
-        value(True, lambda: set(array("AttentionSentence1", "Query")) <= set(
+        value(True, lambda: set() < set(array("AttentionSentence1", "Query")) <= set(
             property_of("AttentionSentence1", "SelectedTokens")
         )),
     )
@@ -330,10 +377,13 @@ def points(session):
     session.select("/0/0|0")
     session.add("Heads", "HeadEmbedding")
     session.choose("Method", "t-SNE")
-    session.do(f"{PROPERTIES}/Perplexity/DoubleLineEdit0", "set_string", "30")
+    session.expect(given("HeadEmbedding1", "Perplexity", 30))
     session.apply()
-    shown = views((DIAGRAM, "Attention Matrix"), (SPACE, "Head Embedding", "TSNE"))
-    session.expect(shown, value(16 * 410, lambda: len(array("HeadEmbedding1", "Kind"))))
+    shown = views((DIAGRAM, "Attention Matrix"), (SPACE, "Head Embedding", "t-SNE"))
+    session.expect(
+        shown, value(16 * 410, lambda: len(array("HeadEmbedding1", "Kind"))),
+        value(["TSNE", 30], lambda: [property_of("HeadEmbedding1", key)[0] for key in ("Method", "Perplexity")]),
+    )
     session.add("Tokens", "TokenColors")
     session.choose("By", "Position")
     session.apply()
@@ -389,7 +439,7 @@ def weights_of_model(session):
     session.apply()
     session.fix_size()
     session.expect(views((DIAGRAM, "Head Composition")))
-    session.double_click(0, 0.657, 0.423)
+    session.double_click("Head Composition", lambda: place_of("HeadComposition1", 2, Layer=1, Head=5))
     shown = [(DIAGRAM, "Head Composition"), (DIAGRAM, "Circuit", "Layer 1", "Head 5")]
     session.expect(views(*shown))
     prompts = {
@@ -412,17 +462,34 @@ def weights_of_model(session):
     session.apply()
     session.expect(views(*shown), value((0.9, 0.0), lambda: kept_by(100)))
     session.save("induction.circuit")
+    session.expect(value(100, lambda: len(circuit_of("induction")["edges"])))
     session.choose("Circuit", "Circuits of nodes")
     session.set(Edges=False, Top=7)
     session.apply()
     session.expect(views(*shown), value(0.7, lambda: kept_by(7)[0]))
     session.save("nodes.circuit")
+    session.expect(value((7, 0), lambda: tuple(len(circuit_of("nodes")[key]) for key in ("nodes", "edges"))))
     session.select("/0/0|0")
     session.add("Run and Train", "TransformerRecorder")
     session.set(Prompts=prompts["Prompt"], PatchFrom=prompts["PatchFrom"])
     session.do(f"{PROPERTIES}/CircuitFile/FileChooser/FileLineEdit", "set_string", str(FOLDER / "nodes.circuit"))
     session.apply()
-    session.expect(views(*shown), value(prompts["Prompt"], lambda: recorded_text("TransformerRecorder1")))
+    session.expect(
+        views(*shown), value(prompts["Prompt"], lambda: recorded_text("TransformerRecorder1")),
+        value((set(), prompts["PatchFrom"]), lambda: heads_without("nodes", *words("TransformerRecorder1", "Interventions"))),
+    )
+
+
+def circuit_of(name):
+    """What Save Data wrote."""
+    return json.loads((FOLDER / f"{name}.circuit").read_text(encoding="utf-8"))
+
+
+def heads_without(circuit, interventions):
+    """The heads that are both or neither in a circuit and among those that a run replaced, and the text they are from."""
+    heads, _, source = interventions.partition(" from another input: ")
+    inside = {node.removeprefix("head ") for node in circuit_of(circuit)["nodes"]}
+    return {f"{layer}.{head}" for layer in range(2) for head in range(8)} - (inside ^ set(heads.split(", "))), source
 
 
 def recorded_text(name):
@@ -489,7 +556,10 @@ def picture(session):
     )
     session.set(AllHeads=True)
     session.apply()
-    session.expect(views((DIAGRAM, "Head Composition"), (DIAGRAM, "Patch Attention")))
+    session.expect(
+        views((DIAGRAM, "Head Composition"), (DIAGRAM, "Patch Attention")),
+        value(2 * 4, lambda: len(heads_of("PatchAttention1") - {(-1, -1)})),
+    )
 
 
 def text(session):
@@ -521,7 +591,19 @@ def training(session):
     session.add("Small Models", "AttentionTorus")
     session.apply()
     session.do(f"{WINDOW}/VCRToolbar/actionVCRPlay", "activate")
-    session.expect(views(("XYChartView", ""), (SPACE, "Attention Torus")))
+    session.expect(
+        views(("XYChartView", ""), (SPACE, "Attention Torus")),
+        value([0, 3500, 0.12, 1.0], lambda: [
+            round(float(array("AttentionOnlyTraining1", name, 1)[row]), 2) for name in ("Step", "Accuracy") for row in (0, -1)
+        ]),
+        value(3500, animation_time),
+    )
+
+
+def animation_time():
+    from paraview import simple
+
+    return simple.GetAnimationScene().AnimationTime
 
 
 def highest_head():
@@ -535,25 +617,37 @@ def corpus(session):
     session.reset()
     session.open("$PARAVIEW_DATA_ROOT/corpus/language-2.safetensors")
     session.apply()
-    session.fix_size()
     session.expect(views((DIAGRAM, "Head Scatter")), value((1, 5, 0.49), highest_head))
-    session.double_click(0, 0.18, 0.262)
+    session.double_click("Head Scatter", lambda: place_of("HeadScatter1", Layer=1, Head=5))
+    session.fix_size()  # after the click: in a small view discs touch
     session.expect(
         views((DIAGRAM, "Head Scatter"), (DIAGRAM, "Top Contexts", "Layer 1", "Head 5")),
         value(10, lambda: len(array("TopContexts1", "Text"))),
     )
     session.open("$PARAVIEW_DATA_ROOT/models/language-2/checkpoint-3000/config.json")
     session.apply()
-    session.double_click(2, 0.3, 0.243)
+    session.double_click("Top Contexts", lambda: place_of_text(1))
     shown = [(DIAGRAM, "Head Scatter"), (DIAGRAM, "Top Contexts"), (DIAGRAM, "Attention Sentence", "Layer 1", "Head 5")]
     session.expect(views(*shown), value([1], lambda: property_of("TopContexts1", "Recorded")))
-    session.double_click(5, 0.3, 0.5)
-    session.expect(views(*shown), value(True, lambda: property_of("TopContexts1", "Recorded")[0] > 1))
+    session.double_click("Top Contexts", lambda: place_of_text(4))
+    session.expect(views(*shown), value([4], lambda: property_of("TopContexts1", "Recorded")))
     session.select("/0/0|0")
     session.add("Corpus", "HeadHistogram")
     session.set(Layer=1, Head=5)
     session.apply()
     session.expect(views(*shown, ("XYBarChartView", "Head")))
+
+
+def place_of_text(rank):
+    """The middle of a text, which is as far down as its rank."""
+    left, right, *_ = data("TopContexts1", 1).GetBounds()
+    return (left + right) / 2, -rank, 0
+
+
+def reader_of(name):
+    from paraview import simple
+
+    return simple.FindSource(name).SMProxy.GetXMLName()
 
 
 def protein(session):
@@ -563,12 +657,12 @@ def protein(session):
     session.expect(views((DIAGRAM, "Attention Matrix")))
     session.open("$PARAVIEW_DATA_ROOT/models/protein/chain.pdb")
     readers = f"{WINDOW}/pqSelectReaderDialog"
-    session.do(f"{readers}/listWidget", "currentChanged", "0|0")
+    session.do(f"{readers}/listWidget", "currentChangedbyItemName", "Mmcif Reader")
     session.do(f"{readers}/okButton", "activate")
     session.apply()
     session.expect(
         views((DIAGRAM, "Attention Matrix"), (SPACE, "")), visible("chain.pdb"),
-        value(36, lambda: data("chain.pdb").GetNumberOfPoints()),
+        value("MmcifReader", lambda: reader_of("chain.pdb")), value(36, lambda: data("chain.pdb").GetNumberOfPoints()),
     )
     session.select("/0/0|0")
     session.add("Geometry", "ContactMap")
@@ -616,15 +710,19 @@ def play_checks(name):
     from paraview.modules.vtkRemotingCore import vtkProcessModule
     from paraview.servermanager import vtkSMProxyManager
 
-    session = Session()
+    session = Session(name)
     SESSIONS[name](session)
+    for written in (*FOLDER.glob(f"tutorial-{name}-*.pvsm"), *(FOLDER.glob("*.circuit") if name == "Weights" else ())):
+        written.unlink()
     faults, left = [], list(session.checks)
     log = pathlib.Path(os.environ["TUTORIAL_LOG"])
 
     def check(*_):
         number = len(session.checks) - len(left) + 1
-        if not simple.GetSources():
+        if not left or not simple.GetSources():
             return  # Reset Session saves a state, too
+        if number > 1 and not session.state(number - 1).exists():
+            faults.append(f"check {number - 1}: made for a state that the session did not save")
         for one in left.pop(0):
             try:
                 expected, found, fits = one()
@@ -650,7 +748,7 @@ if "TUTORIAL_SESSION" in os.environ:
     play_checks(os.environ["TUTORIAL_SESSION"])
 else:
     for name, play in SESSIONS.items():
-        session = Session()
+        session = Session(name)
         play(session)
         session.write(FOLDER / f"{name}.xml")
     write_disc(FOLDER / "disc.png")
