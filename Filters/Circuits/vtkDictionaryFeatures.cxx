@@ -135,6 +135,7 @@ std::vector<std::int32_t> StrongestFeatures(
   const auto before = [](const ActiveFeature& a, const ActiveFeature& b) { return a.IsBefore(b); };
   std::partial_sort(largest.begin(), largest.begin() + count, largest.end(), before);
   std::vector<std::int32_t> strongest;
+  strongest.reserve(count);
   for (std::int64_t i = 0; i < count; ++i)
   {
     strongest.push_back(largest[i].feature);
@@ -434,16 +435,16 @@ int vtkDictionaryFeatures::RequestInformation(
   if (!IsEmpty(recording) && !this->DictionaryFile.empty())
   {
     columns = this->Sequence < 0 ? ranges.tokens : SequenceTokens(recording, this->Sequence);
-    rows = 1; // also if something is wrong, which RequestData tells
     try
     {
       const std::int64_t features = atlas::CountFeatures(this->DictionaryFile);
       this->FeatureRange[1] = static_cast<int>(features) - 1;
       rows = static_cast<int>(std::min<std::int64_t>(features, std::max(this->ImageFeatures, 1)));
     }
-    catch (const std::exception&)
+    catch (const std::exception&) // which RequestData tells
     {
       columns = 1;
+      rows = 1;
     }
   }
   AnnounceImage(columns, rows, outputVector->GetInformationObject(ActivationImage), VTK_DOUBLE);

@@ -22,9 +22,6 @@ namespace
 {
 
 using Vector = Eigen::RowVectorXd;
-using Switch = ArchitectureSwitch;
-
-constexpr const char* What = "Dictionary";
 
 bool IsOfStream(DictionarySite site)
 {
@@ -48,6 +45,7 @@ bool Centers(const TransformerConfig& config, const SparseDictionary& dictionary
 /// Whether the stream is the sum of what heads write and something else.
 bool AddsHeads(const TransformerConfig& config)
 {
+  using Switch = ArchitectureSwitch;
   return config.normPlace != NormPlace::AfterSublayer &&
          !HasSwitch(config,
            { Switch::NormsAfterToo, Switch::NormsInside, Switch::LayerScales, Switch::LayerSides });
@@ -75,7 +73,7 @@ std::vector<Vector> FoldedValues(
 [[noreturn]] void ThrowMissing(const std::string& expected, const char* record)
 {
   throw OptionError(
-    What, ": expected a recording with ", expected, ", found none; record ", record, ".");
+    "Dictionary: expected a recording with ", expected, ", found none; record ", record, ".");
 }
 
 /// The heads of a layer, all with what is asked for.
@@ -89,7 +87,7 @@ const std::vector<RecordedHead>& HeadsOf(const Recording& recording,
   const std::int64_t count = found == recording.layers.end()
                                ? 0
                                : std::count_if(found->heads.begin(), found->heads.end(), hasIt);
-  ThrowIf<OptionError>(count != config.heads, What, ": expected a recording with ", what,
+  ThrowIf<OptionError>(count != config.heads, "Dictionary: expected a recording with ", what,
     " of all heads of layer ", layer, ", found ", count, " of ", config.heads, "; record ", record,
     " of this layer and all its heads.");
   return found->heads;
@@ -102,7 +100,7 @@ const std::vector<RecordedHead>& WritingHeads(
     { return head.output.IsRecorded() && head.output.columns == config.modelDimension; });
 }
 
-DoubleMatrix RowsOf(const SharedMatrix& matrix, std::int64_t begin, std::int64_t end)
+DoubleMatrix RecordedRows(const SharedMatrix& matrix, std::int64_t begin, std::int64_t end)
 {
   return Eigen::Map<const SparseDictionary::Matrix>(matrix.Row(begin), end - begin, matrix.columns)
     .cast<double>();
@@ -124,9 +122,9 @@ DoubleMatrix MixedValues(const Recording& recording, const Transformer& model,
   std::int64_t column = 0;
   for (std::int64_t h = 0; h < static_cast<std::int64_t>(heads.size()); ++h)
   {
-    ThrowIf<OptionError>(heads[h].value.columns != size, What, ": expected values of ", size,
+    ThrowIf<OptionError>(heads[h].value.columns != size, "Dictionary: expected values of ", size,
       " components, found ", heads[h].value.columns, ".");
-    const DoubleMatrix values = RowsOf(heads[h].value, first, first + length);
+    const DoubleMatrix values = RecordedRows(heads[h].value, first, first + length);
     EvaluateAttentionBlocks(
       recording, { sequence, layer, h, AttentionQuantity::Weights, 0, length },
       [&](std::int64_t begin, std::int64_t end, const float* found)
@@ -157,7 +155,7 @@ DoubleMatrix AttentionOutputs(const Recording& recording, const Transformer& mod
   }
   for (const RecordedHead& head : WritingHeads(recording, model.GetConfig(), layer))
   {
-    sum += RowsOf(head.output, begin, end);
+    sum += RecordedRows(head.output, begin, end);
   }
   return sum;
 }
@@ -173,7 +171,7 @@ DoubleMatrix StreamBefore(const Recording& recording, const TransformerConfig& c
                                        : "the residual stream after the last layer",
       "Residual");
   }
-  return RowsOf(recording.residual[layer], begin, end);
+  return RecordedRows(recording.residual[layer], begin, end);
 }
 
 /// The direction of a feature in the residual stream.
@@ -339,6 +337,7 @@ std::pair<std::int64_t, std::int64_t> WritingLayers(
 
 void CheckDictionary(const Transformer& model, const SparseDictionary& dictionary)
 {
+  using Switch = ArchitectureSwitch;
   const TransformerConfig& config = model.GetConfig();
   const std::string what = "Dictionary of " + dictionary.hook;
   const bool isOfAttention = dictionary.site != DictionarySite::StreamBefore &&

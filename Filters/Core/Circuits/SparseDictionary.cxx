@@ -332,7 +332,9 @@ SparseDictionary ReadSparseDictionary(const std::filesystem::path& path)
   SparseDictionary dictionary;
   ReadSettings(settings, dictionary);
   const DictionaryTensors tensors(file, weights.string());
-  const auto [inputs, features] = SizesOf(tensors, weights.string());
+  const std::pair<std::int64_t, std::int64_t> sizes = SizesOf(tensors, weights.string());
+  const std::int64_t inputs = sizes.first;
+  const std::int64_t features = sizes.second;
   for (const auto& [name, size] : { std::pair("d_in", inputs), std::pair("d_sae", features) })
   {
     const std::int64_t given = settings.Size({ name }, size);
@@ -344,7 +346,7 @@ SparseDictionary ReadSparseDictionary(const std::filesystem::path& path)
     "a dictionary of " + std::to_string(features) + " features",
     "use a smaller dictionary, or a machine with more memory.");
   return ReadIntact(file,
-    [&, inputs = inputs, features = features]
+    [&]
     {
       dictionary.encoder = tensors.ReadMatrix("W_enc", inputs, features);
       dictionary.decoder = tensors.ReadMatrix("W_dec", features, inputs);
