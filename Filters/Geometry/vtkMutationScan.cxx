@@ -10,7 +10,6 @@
 #include "Recorder/ProteinInput.h"
 #include "RecordingRanges.h"
 #include "Run/MaskedMarginals.h"
-#include "Signs.h"
 #include "StructureArrays.h"
 #include "Task.h"
 #include "TransformerConversion.h"
@@ -140,8 +139,6 @@ void vtkMutationScan::Scan::MakeImage(vtkInformation* info) const
   ListArrays(LettersOf(AminoAcids), fields).Text(Names::QueryToken);
   AddField(fields, Names::KeyTitle, std::string("Residue"));
   AddField(fields, Names::QueryTitle, std::string("Amino acid"));
-  AddSigns(fields,
-    "A column is a residue of the protein, which is white in the row of its own letter: effect 0.");
   SetFormat(image, Protein::EffectsImageFormat);
 }
 
