@@ -143,12 +143,12 @@ public:
   vtkGetMacro(Pixels, int);
 
   /// The number of Images that are the frames of one video, for Qwen2-VL, Qwen2.5-VL, Qwen3-VL,
-  /// InternVL and SmolVLM. 0: Images are pictures. Default: 0.
+  /// Qwen3.5, InternVL and SmolVLM. 0: Images are pictures. Default: 0.
   vtkSetClampMacro(FramesPerFilm, int, 0, VTK_INT_MAX);
   vtkGetMacro(FramesPerFilm, int);
 
   /// The frames of a video in a second, at which they were taken: Qwen2.5-VL counts the seconds,
-  /// SmolVLM and Qwen3-VL read times of frames. Positive. Default: 2.
+  /// SmolVLM, Qwen3-VL and Qwen3.5 read times of frames. Positive. Default: 2.
   vtkSetMacro(FramesPerSecond, double);
   vtkGetMacro(FramesPerSecond, double);
 

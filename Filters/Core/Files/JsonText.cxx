@@ -1,8 +1,11 @@
 #include "JsonText.h"
 
 #include "Base/Error.h"
+#include "Base/TextEnds.h"
 #include "FileContent.h"
 
+#include <algorithm>
+#include <array>
 #include <unordered_set>
 #include <vector>
 
@@ -48,6 +51,30 @@ json ParseJsonObject(std::string_view text, const std::string& source, const std
   ThrowIf<FormatError>(!object.is_object(), source, ": expected ", what,
     " to be a JSON object, found ", object.type_name(), ".");
   return object;
+}
+
+std::string WithTaggedNumbers(std::string_view text)
+{
+  constexpr std::array<std::string_view, 3> numbers = { "-Infinity", "Infinity", "NaN" };
+  std::string tagged;
+  bool isInText = false;
+  for (std::size_t i = 0; i < text.size();)
+  {
+    const std::string_view rest = text.substr(i);
+    const auto* found = std::find_if(numbers.begin(), numbers.end(),
+      [&](std::string_view number) { return !isInText && BeginsWith(rest, number); });
+    if (found != numbers.end())
+    {
+      tagged += R"({"__float__": ")" + std::string(*found) + "\"}";
+      i += found->size();
+      continue;
+    }
+    const std::size_t size = isInText && rest[0] == '\\' && rest.size() > 1 ? 2 : 1;
+    isInText = isInText != (rest[0] == '"');
+    tagged += rest.substr(0, size);
+    i += size;
+  }
+  return tagged;
 }
 
 std::string Describe(const json& value)

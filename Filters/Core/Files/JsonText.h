@@ -19,6 +19,11 @@ nlohmann::json ParseJson(
 nlohmann::json ParseJsonObject(
   std::string_view text, const std::string& source, const std::string& what = "the file");
 
+/// Text that Python's json wrote, in which numbers that are not finite (Infinity, -Infinity and NaN
+/// outside of strings) are objects, {"__float__": "Infinity"}, as release 5 of transformers writes
+/// them.
+std::string WithTaggedNumbers(std::string_view text);
+
 /// Describes a value in a message. Arrays and objects are given by type only, as printing them
 /// recurses to their depth.
 std::string Describe(const nlohmann::json& value);

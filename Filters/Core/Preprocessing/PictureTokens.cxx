@@ -240,9 +240,7 @@ std::vector<std::int32_t> KeyEnds(const TransformerConfig& config, const Transfo
     std::size_t end = 0;
     if (config.vision->seesWholePrompts)
     {
-      const std::size_t prompt =
-        input.prompts.empty() ? sequence.size() : ToIndex(input.prompts[s]);
-      end = std::min(prompt, sequence.size());
+      end = input.prompts.empty() ? sequence.size() : ToIndex(input.prompts[s]);
       for (std::int64_t l = 0; l < config.layers; ++l)
       {
         const std::int64_t window = config.Window(l);

@@ -58,6 +58,12 @@ void CheckSequence(const TransformerConfig& config, const TransformerInput& inpu
       " has none, found ", length, ".");
     CheckIds("segment", s, input.segments[s], config.segments);
   }
+  if (!input.prompts.empty())
+  {
+    const std::int64_t prompt = input.prompts[s];
+    ThrowIf<OptionError>(prompt < 0 || prompt > length, name, ": expected a prompt of 0 to ",
+      length, " tokens, found ", prompt, ".");
+  }
 }
 
 void CheckSequences(const TransformerConfig& config, const TransformerInput& input)
@@ -68,6 +74,9 @@ void CheckSequences(const TransformerConfig& config, const TransformerInput& inp
   ThrowIf<OptionError>(!input.segments.empty() && input.segments.size() != input.tokens.size(),
     "expected segments for each of the ", input.tokens.size(), " sequences, found those of ",
     input.segments.size(), ".");
+  ThrowIf<OptionError>(!input.prompts.empty() && input.prompts.size() != input.tokens.size(),
+    "expected the length of the prompt of each of the ", input.tokens.size(),
+    " sequences, found those of ", input.prompts.size(), ".");
   for (std::size_t s = 0; s < input.tokens.size(); ++s)
   {
     CheckSequence(config, input, s);

@@ -376,7 +376,8 @@ bool OpenTransformer::IsCurrent() const
 std::vector<std::string> UnusedWarnings(const std::filesystem::path& path, const Transformer& model)
 {
   const auto quoted = [](const std::string& name) { return "'" + name + "'"; };
-  const std::string unknown = Joined(model.GetConfig().unknownSettings, quoted);
+  std::vector<std::string> settings = model.GetConfig().unknownSettings;
+  const auto encoder = std::find(settings.begin(), settings.end(), "vision_config");
   constexpr std::size_t most = 20; // further layers with experts have hundreds
   std::vector<std::string> names = model.GetWeights().unused;
   const std::size_t more = names.size() - std::min(names.size(), most);
@@ -387,6 +388,13 @@ std::vector<std::string> UnusedWarnings(const std::filesystem::path& path, const
     unused += " and " + std::to_string(more) + " more";
   }
   std::vector<std::string> warnings;
+  if (encoder != settings.end())
+  {
+    warnings.push_back(path.string() + ": is run as a model of texts, without the encoder of " +
+                       "pictures that '" + *encoder + "' describes.");
+    settings.erase(encoder);
+  }
+  const std::string unknown = Joined(settings, quoted);
   if (!unknown.empty())
   {
     warnings.push_back(

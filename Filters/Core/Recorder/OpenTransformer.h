@@ -33,8 +33,8 @@ struct ModelInMemory
 /// Whether a path is that of a model in memory, which begins with "training:".
 bool IsInMemory(const std::filesystem::path& path);
 
-/// What of a model's files is not used, a sentence for each kind: settings that are not known, and
-/// tensors of no part. `path`: named in it.
+/// What of a model's files is not used, a sentence for each kind: an encoder of pictures that is
+/// not there, settings that are not known, and tensors of no part. `path`: named in it.
 std::vector<std::string> UnusedWarnings(
   const std::filesystem::path& path, const Transformer& model);
 

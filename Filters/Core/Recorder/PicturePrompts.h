@@ -22,7 +22,8 @@ namespace atlas
 /// unless the marker is the model's own. InternVL: the same, between <img> and </img>. SmolVLM: the
 /// tokens of each tile after <fake_token_around_image> and <row_R_col_C>, a new line after each
 /// row, another one, and those of the whole picture between <fake_token_around_image><global-img>
-/// and <fake_token_around_image>; the last alone if there are no tiles.
+/// and <fake_token_around_image>; the last alone if there are no tiles. PaliGemma: the tokens of
+/// the pictures, <bos>, the text and a line break.
 ///
 /// A video of Qwen2-VL is written as its picture. One of Qwen3-VL has, for each group of frames,
 /// "<0.5 seconds>", the mean time of its first and last frame, then its picture. One of InternVL
@@ -74,8 +75,8 @@ private:
   std::string Groups(std::int64_t video) const;
   std::string PictureText(std::int64_t picture, bool isOwnMarker) const;
   std::string VideoText(std::int64_t video) const;
-  /// A picture or video in the text of the model.
   std::string Begun(const std::string& text) const;
+  /// A picture or video in the text of the model.
   std::string Written(std::int64_t number, bool isOwnMarker) const
   {
     return this->AreTiledVideos() ? this->VideoText(number)

@@ -5,6 +5,7 @@
 #include "Internal/TransformerNorm.h"
 #include "Numerics/MatrixProduct.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace atlas
@@ -29,6 +30,8 @@ SharedMatrix MixerOutputs(
   MixerWorkspace work;
   LayerMixer(config, tensors.mixer, whole.mixers[layer])
     .Add(sequence.groups.front(), normed.data(), outputs.Row(0), work, threads, nullptr, {});
+  std::for_each_n(outputs.Row(0), outputs.Count(),
+    [scale = static_cast<float>(config.residualScale)](float& value) { value *= scale; });
   return outputs;
 }
 

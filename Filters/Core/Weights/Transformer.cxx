@@ -14,7 +14,9 @@
 #include "Internal/TensorNames.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -110,26 +112,36 @@ bool HasOwnConfig(const std::filesystem::path& path, const std::filesystem::path
   return hasCheckpoint || FileExists(folder / MetaConfigFile);
 }
 
-/// A model of pictures among words whose files have its text alone, such as those of other
-/// programs, is that text.
-TransformerConfig WithoutAbsentEncoder(TransformerConfig config, const TensorViews& tensors)
+constexpr const char* VisionSettings = "vision_config";
+
+/// How BareName begins names of the encoder of pictures, with the projectors inside of it, and of
+/// other projectors.
+constexpr std::array<std::string_view, 3> PictureParts = { "vision_tower.",
+  "multi_modal_projector.", "connector." };
+
+/// Whether a model of pictures among words has the tensors of its text alone. It is run as that
+/// text, unless its prompts see all of themselves.
+bool IsTextAlone(const TransformerConfig& config, const TensorViews& tensors)
 {
-  const auto isOfEncoder = [](const auto& tensor)
+  const auto isOfPictures = [&config](const auto& tensor)
   {
-    return std::any_of(OuterImagePrefixes.begin(), OuterImagePrefixes.end(),
-      [&](const OuterPrefix& outer) { return BeginsWith(tensor.first, outer.base); });
+    const std::string name = BareName(tensor.first, config);
+    return std::any_of(PictureParts.begin(), PictureParts.end(),
+      [&name](std::string_view part) { return BeginsWith(name, part); });
   };
-  if (config.vision != nullptr && std::none_of(tensors.begin(), tensors.end(), isOfEncoder))
-  {
-    config.vision = nullptr;
-  }
-  return config;
+  return config.vision != nullptr && !config.vision->seesWholePrompts &&
+         std::none_of(tensors.begin(), tensors.end(), isOfPictures);
 }
 
-/// MLX stores whole gains, not less 1, of models with convolutions, whose taps lie before an axis
-/// of 1 there.
-TransformerConfig WithGainsOf(TransformerConfig config, const TensorViews& tensors)
+/// The settings of what there are tensors of. MLX stores whole gains, not less 1, of models with
+/// convolutions, whose taps lie before an axis of 1 there.
+TransformerConfig WithTensors(TransformerConfig config, const TensorViews& tensors)
 {
+  if (IsTextAlone(config, tensors))
+  {
+    config.vision = nullptr;
+    config.unknownSettings.emplace_back(VisionSettings);
+  }
   const std::string taps = config.mixerTaps > 1 ? NamesFor(config).mixerTaps.weight : "";
   const auto isOfMlx = [&](const auto& tensor)
   {
@@ -203,8 +215,7 @@ std::string ModelName(const std::filesystem::path& path)
 }
 
 Transformer::Transformer(TransformerConfig config, WeightFiles files, std::filesystem::path adapter)
-  : Config(
-      WithGainsOf(WithoutAbsentEncoder(std::move(config), files.GetTensors()), files.GetTensors()))
+  : Config(WithTensors(std::move(config), files.GetTensors()))
   , Files(std::move(files))
   , Weights(BindTransformerWeights(this->Config, this->Files))
   , Adapter(std::move(adapter))

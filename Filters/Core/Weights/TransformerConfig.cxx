@@ -130,7 +130,7 @@ json ParseObject(std::string_view text, const std::string& source)
   json object;
   try
   {
-    object = json::parse(text);
+    object = json::parse(WithTaggedNumbers(text));
   }
   catch (const json::exception& e)
   {

@@ -14,6 +14,7 @@
 #include "Weights/ProcessedWeights.h"
 #include "Weights/Transformer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -141,6 +142,31 @@ TEST_P(Hybrids, RefuseWhatNeedsAttentionInAllLayers)
   EXPECT_THAT(MessageOf<ModelError>([&] { ProcessedTensors(this->Model); }), HasSubstr("expected"));
   EXPECT_THAT(MessageOf<ModelError>([&] { MixerOutputs(this->Model, this->Attention(), {}); }),
     HasSubstr("expected a layer without attention"));
+}
+
+/// Without its MLP, a layer adds what its state space does, times the scale that Granite 4 has.
+TEST(Hybrid, OutputsAreWhatIsAdded)
+{
+  const std::filesystem::path folder = AnyOracle("v5/decoder/bamba-a");
+  const Transformer stored = Transformer::Read(folder);
+  TransformerConfig config = stored.GetConfig();
+  config.residualScale = 0.7;
+  const Transformer model(config, WeightFiles(stored.GetFiles().GetTensors(), "model.safetensors"));
+  ASSERT_FALSE(config.HasAttention(0));
+  TransformerInput input;
+  input.tokens = { OracleFile(folder / "expected.safetensors").Integers("0.input_ids") };
+  RecordOptions options;
+  options.residual = true;
+  options.interventions.list.push_back({ { ActivationKind::MlpOutput, 0 }, Replacement::Zero });
+  const Recording run = RecordTransformer(model, input, options);
+  const SharedMatrix outputs = MixerOutputs(model, 0, run.residual[0], 1);
+  const float* first = outputs.values.get();
+  ASSERT_GT(*std::max_element(first, first + outputs.Count()), 1e-3);
+  for (std::uint64_t i = 0; i < outputs.Count(); ++i)
+  {
+    EXPECT_NEAR(run.residual[0].values.get()[i] + outputs.values.get()[i],
+      run.residual[1].values.get()[i], 1e-5);
+  }
 }
 
 TEST(Hybrid, SpectraAreOfTheLayersWithHeads)

@@ -51,6 +51,19 @@ TEST(JsonText, IsStrict)
     "downloaded.");
 }
 
+/// As Python's json writes them, and as release 5 of transformers does.
+TEST(JsonText, NumbersThatAreNotFiniteAreTagged)
+{
+  EXPECT_EQ(WithTaggedNumbers(R"({"a": [0.0, Infinity,-Infinity], "b":NaN})"),
+    R"({"a": [0.0, {"__float__": "Infinity"},{"__float__": "-Infinity"}], "b":)"
+    R"({"__float__": "NaN"}})");
+  for (const char* text :
+    { R"({"NaN": "a Infinity", "b\\": "\" -Infinity"})", "", R"("Infinity)", R"("NaN\)" })
+  {
+    EXPECT_EQ(WithTaggedNumbers(text), text);
+  }
+}
+
 TEST(JsonText, DeepNestingIsNoTrouble)
 {
   EXPECT_THAT(JsonRefusal(std::string(1'000'000, '[')), HasSubstr("is not JSON"));

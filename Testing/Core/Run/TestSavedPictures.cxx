@@ -8,9 +8,11 @@
 #include "PartParity.h"
 #include "Preprocessing/PictureTokens.h"
 #include "Preprocessing/RecordPictures.h"
+#include "Recorder/OpenTransformer.h"
 #include "Recorder/RecordInput.h"
 #include "Recorder/RecorderInput.h"
 #include "Recording/RecordingFile.h"
+#include "Refusals.h"
 #include "Run/RecordTransformer.h"
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
@@ -315,9 +317,36 @@ TEST(SavedPicturesOfMlx, ComputeTheSame)
   }
   const Transformer text(stored.GetConfig(), WeightFiles(views, "model.safetensors"));
   EXPECT_EQ(text.GetConfig().vision, nullptr);
+  EXPECT_THAT(UnusedWarnings("some", text),
+    testing::ElementsAre(
+      testing::HasSubstr("some: is run as a model of texts, without the encoder of pictures")));
+  EXPECT_THAT(UnusedWarnings("some", stored), testing::IsEmpty());
   TransformerInput words;
   words.tokens = { { 57, 61, 20 } };
   ExpectEqual(RecordTransformer(text, words, {}), RecordTransformer(stored, words, {}));
+}
+
+/// Its text alone would not see whole prompts. Those of other runs are no pictures.
+TEST(SavedPaliGemma, NeedsItsPictures)
+{
+  const Transformer model = Transformer::Read(AnyOracle("v5/vlm/paligemma"));
+  TensorViews views = model.GetFiles().GetTensors();
+  for (auto view = views.begin(); view != views.end();)
+  {
+    const bool isOfPictures = view->first.find("language_model") == std::string::npos;
+    view = isOfPictures ? views.erase(view) : std::next(view);
+  }
+  ASSERT_FALSE(views.empty());
+  EXPECT_THAT(MessageOf<ModelError>(
+                [&] { Transformer(model.GetConfig(), WeightFiles(views, "model.safetensors")); }),
+    testing::HasSubstr("is missing"));
+  TransformerInput input;
+  input.tokens = { { 5, 6 } };
+  RecordOptions options;
+  options.interventions.list = { { { ActivationKind::Residual, 0 }, Replacement::Source } };
+  options.interventions.source = input;
+  EXPECT_THAT(MessageOf<ModelError>([&] { RecordTransformer(model, input, options); }),
+    testing::HasSubstr("a model without an encoder beside its decoder, found paligemma"));
 }
 
 /// By hand, with the rules of the original: the size is that of 4 frames, of which the last is

@@ -413,6 +413,9 @@ TEST(VisionLanguage, TensorsMustBeThere)
   {
     EXPECT_THAT(refusal(model, { { from, to } }), HasSubstr("tensor '" + from + "' is missing"));
   }
+  // Without its encoder alone, a model is not a model of texts.
+  EXPECT_THAT(refusal("llava", { { "vision_tower.", "other." } }), HasSubstr("is missing"));
+  EXPECT_THAT(refusal("smolvlm", { { "model.vision_model.", "other." } }), HasSubstr("is missing"));
   EXPECT_THAT(refusal("smolvlm", { { "lm_head.weight", "model.vision_model.extra_norm.weight" } }),
     HasSubstr("as configured, have no such tensor"));
 }
@@ -482,6 +485,26 @@ TEST(VisionLanguage, TokensTilesAndExtentsMustFit)
     row.change(input);
     EXPECT_THAT(MessageOf<OptionError>([&] { CheckInput(config, input); }), HasSubstr(row.message));
   }
+}
+
+TEST(VisionLanguage, LengthsOfPromptsMustFit)
+{
+  const TransformerConfig config =
+    ReadTransformerConfig(VisionOracle::Folder("llava") / ConfigFile, "llama");
+  TransformerInput input;
+  input.tokens = { { 1, 2 }, { 3 } };
+  input.prompts = { 0, 1 };
+  CheckInput(config, input);
+  const auto refusal = [&](const std::vector<std::int64_t>& prompts)
+  {
+    input.prompts = prompts;
+    return MessageOf<OptionError>([&] { CheckInput(config, input); });
+  };
+  EXPECT_THAT(refusal({ 1 }),
+    HasSubstr("expected the length of the prompt of each of the 2 sequences, found those of 1"));
+  EXPECT_THAT(
+    refusal({ 1, 2 }), HasSubstr("sequence 1: expected a prompt of 0 to 1 tokens, found 2"));
+  EXPECT_THAT(refusal({ -1, 1 }), HasSubstr("sequence 0: expected a prompt of 0 to 2 tokens"));
 }
 
 TEST(VisionLanguage, OtherModelsReadNoPicturesAmongWords)

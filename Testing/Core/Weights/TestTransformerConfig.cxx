@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -575,9 +576,10 @@ TEST(TransformerConfig, LayersWithoutAttention)
     "--a-a");
   EXPECT_THAT(
     MessageOf<ModelError>([&] { parse("lfm2_moe", ""); }), HasSubstr("'layer_types' is missing"));
+  const std::string sizes = R"(, "mamba_n_heads": 4, "mamba_d_state": 6)";
   const std::string types =
-    R"(, "layer_types": ["mamba", "attention", "mamba", "linear_attention", "full_attention"],
-      "mamba_n_heads": 4, "mamba_d_state": 6)";
+    R"(, "layer_types": ["mamba", "attention", "mamba", "linear_attention", "full_attention"])" +
+    sizes;
   const TransformerConfig granite =
     parse("granitemoehybrid", types + R"(, "mamba_d_head": "auto", "num_local_experts": 0)");
   EXPECT_EQ(LayersOf(granite), "-a--a");
@@ -587,6 +589,34 @@ TEST(TransformerConfig, LayersWithoutAttention)
       "time_step_limit": [0.5, {"__float__": "Infinity"}])"),
     "position=Rotary mlpDimension=100 experts=8 sharedExpertDimension=1024 mixerLeastStep=0.5 "
     "mixerMostStep=0");
+  ExpectMembers(parse("granitemoehybrid", types + R"(, "time_step_limit": [0.5, Infinity])"),
+    "mixerLeastStep=0.5 mixerMostStep=0");
+  EXPECT_EQ(LayersOf(parse("bamba", types)), "-a--a");
+  EXPECT_EQ(LayersOf(parse("bamba", sizes + R"(, "attn_layer_indices": [1, 4])")), "-a--a");
+  EXPECT_EQ(LayersOf(parse("bamba", types + R"(, "attn_layer_indices": [4, 1])")), "-a--a");
+  ExpectMembers(parse("bamba", types + R"(, "partial_rotary_factor": 0.5)"), "rotaryDimension=4");
+  ExpectMembers(parse("bamba", types + R"(, "rope_parameters": {"partial_rotary_factor": 0.25})"),
+    "rotaryDimension=2");
+  for (const auto& [type, more, message] :
+    { std::tuple("bamba", types + R"(, "attn_layer_indices": [1])",
+        "expected 'attn_layer_indices' to be the layers with attention of 'layer_types', found "
+        "layer 4 in one of them"),
+      std::tuple("granitemoehybrid", sizes + R"(, "attn_layer_indices": [1, 4])",
+        "'attn_layer_indices' is array, which changes what a model computes"),
+      std::tuple("bamba", types + R"(, "partial_rotary_factor": 1.0)",
+        "expected 'partial_rotary_factor' to be 0.5, as in the original code"),
+      std::tuple("granitemoehybrid", types + R"(, "time_step_limit": [0.5, -Infinity])",
+        "expected 'time_step_limit' to be a number"),
+      std::tuple("bamba", sizes + R"(, "layer_types": ["conv", "conv", "conv", "conv", "conv"])",
+        "unknown layer_types 'conv', expected one of attention, full_attention, linear_attention, "
+        "mamba"),
+      std::tuple("granitemoehybrid", types + R"(, "rms_norm_eps": NaN)", "rms_norm_eps"),
+      std::tuple(
+        "lfm2", types, "unknown layer_types 'mamba', expected one of conv, full_attention") })
+  {
+    EXPECT_THAT(
+      MessageOf<ModelError>([&, t = type, m = more] { parse(t, m); }), HasSubstr(message));
+  }
   for (const auto& [more, message] :
     { std::pair(R"(, "mamba_d_head": 7)", "to be 'mamba_expand' times 'hidden_size', 32, found 4 "
                                           "times 7"),
@@ -611,7 +641,7 @@ TEST(TransformerConfig, LayersWithoutAttention)
   }
   EXPECT_THAT(MessageOf<ModelError>(
                 [&] { parse("qwen3_next", R"(, "layer_types": ["a", "a", "a", "a", "a"])"); }),
-    HasSubstr("unknown layer_types 'a', expected one of attention, conv, full_attention"));
+    HasSubstr("unknown layer_types 'a', expected one of attention, full_attention"));
   EXPECT_THAT(
     MessageOf<ModelError>([&] { parse("olmo_hybrid", R"(, "linear_num_key_heads": 3)"); }),
     HasSubstr("'linear_num_key_heads', 3, divides, found 2"));

@@ -313,14 +313,52 @@ std::string BadQwen(const std::string& vision, const std::string& more = "")
          vision + "}" + more + "}";
 }
 
+/// With settings of the text.
+std::string PaliGemma(const std::string& text, const std::string& more)
+{
+  return R"({"model_type": "paligemma", "projection_dim": 3072, "text_config": {"model_type": ")" +
+         text + R"(", "vocab_size": 257152, "hidden_size": 3072, "num_image_tokens": 196, )" +
+         more + R"(}, "vision_config": {}})";
+}
+
+/// By the classes of settings of the original code, where null is true. A Gemma alone is causal.
+TEST(VisionConfigs, PromptsOfPaliGemmaSeeAllOfThemselves)
+{
+  for (const char* text : { "gemma", "gemma2" })
+  {
+    for (const char* value : { "null", "true" })
+    {
+      const std::string settings =
+        PaliGemma(text, std::string(R"("use_bidirectional_attention": )") + value);
+      const TransformerConfig config = ParseVision(settings);
+      EXPECT_THAT(config.unknownSettings, IsEmpty());
+      EXPECT_TRUE(config.vision->seesWholePrompts);
+    }
+    EXPECT_THAT(
+      MessageOf<ModelError>(
+        [&] { ParseVision(PaliGemma(text, R"("use_bidirectional_attention": true)"), text); }),
+      HasSubstr("'use_bidirectional_attention'"));
+  }
+}
+
 TEST(VisionConfigs, BadSettingsAreRefused)
 {
   const auto parse = [](const std::string& text) { ParseVision(text); };
   ExpectRefusals<ModelError>(
     { { BadLlava(R"(, "text_config": {"model_type": "falcon"})"),
-        "unknown model_type 'falcon' of the text, expected one of gemma, gemma2, gemma3_text, "
-        "llama, ministral3, "
-        "mistral, qwen2" },
+        "unknown model_type 'falcon' of the text of llava, expected one of llama, mistral, qwen2, "
+        "qwen3." },
+      { BadLlava(R"(, "text_config": {"model_type": "gemma2"})"),
+        "unknown model_type 'gemma2' of the text of llava, expected one of llama" },
+      { BadIntern("", R"(, "text_config": {"model_type": "qwen3_5_text"})"),
+        "unknown model_type 'qwen3_5_text' of the text of internvl, expected one of llama" },
+      { R"({"model_type": "paligemma", "text_config": {"model_type": "llama"}})",
+        "unknown model_type 'llama' of the text of paligemma, expected one of gemma, gemma2." },
+      { PaliGemma("gemma", R"("use_bidirectional_attention": false)"),
+        "expected 'use_bidirectional_attention' to be true, as in the original code of this "
+        "model_type, found false" },
+      { PaliGemma("gemma2", R"("use_bidirectional_attention": "vision")"),
+        "expected 'use_bidirectional_attention' to be true" },
       { BadLlava(R"(, "vision_config": {"model_type": "pixtral"})"),
         "unknown model_type 'pixtral', expected one of clip_vision_model, siglip_vision_model" },
       { BadLlava(R"(, "quantization_config": {"bits": 4})"),

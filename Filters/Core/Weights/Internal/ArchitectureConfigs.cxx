@@ -228,15 +228,51 @@ const RefusedTypes* FindRefused(const std::string& name)
 /// text in a part.
 constexpr const char* TextRow = "/text";
 
+/// The model_types of texts that a model of pictures among words may have: those that its names of
+/// tensors in encoders.json fit.
+struct TextsOfModel
+{
+  std::string_view name;
+  std::vector<RowName> texts;
+};
+const std::vector<RowName>* FindTexts(const std::string& name)
+{
+  static const std::vector<RowName> plain = { { "llama" }, { "mistral" }, { "qwen2" },
+    { "qwen3" } };
+  static const std::vector<RowName> qwen2 = { { "qwen2_5_vl" }, { "qwen2_5_vl_text" },
+    { "qwen2_vl" }, { "qwen2_vl_text" } };
+  static const std::array<TextsOfModel, 14> all = { {
+    { "gemma3", { { "gemma3_text" } } },
+    { "idefics3", plain },
+    { "internvl", plain },
+    { "llava", plain },
+    { "llava_onevision", plain },
+    { "mistral3", { { "llama" }, { "ministral3" }, { "mistral" } } },
+    { "paligemma", { { "gemma" }, { "gemma2" } } },
+    { "qwen2_5_vl", qwen2 },
+    { "qwen2_vl", qwen2 },
+    { "qwen3_5", { { "qwen3_5_text" } } },
+    { "qwen3_5_moe", { { "qwen3_5_moe_text" } } },
+    { "qwen3_vl", { { "qwen3_vl_text" } } },
+    { "qwen3_vl_moe", { { "qwen3_vl_moe_text" } } },
+    { "smolvlm", plain },
+  } };
+  const auto* found = FindNamed(all, name);
+  return found == nullptr ? nullptr : &found->texts;
+}
+
 }
 
 TransformerConfig ParseTextPart(
   const Settings& all, const Settings& settings, const std::string& name)
 {
-  const std::string row = name + TextRow;
-  settings.FailIf(!HasRow(row), "unknown model_type '", name.substr(0, 80),
-    "' of the text, expected one of ", NamesOf(RowsThatEnd(TextRow)), ".");
-  TransformerConfig config = ParseByRow(settings, row);
+  const std::string outer = all.Text({ "model_type" }, "");
+  const std::vector<RowName>* texts = FindTexts(outer); // null: the text itself was chosen
+  settings.FailIf(texts != nullptr && FindNamed(*texts, name) == nullptr, "unknown model_type '",
+    name.substr(0, 80), "' of the text of ", outer, ", expected one of ",
+    texts == nullptr ? std::string() : NamesOf(*texts), ".");
+  const std::string own = name + "/" + outer;
+  TransformerConfig config = ParseByRow(settings, HasRow(own) ? own : name + TextRow);
   config.tiedUnembedding = config.tiedUnembedding || all.Flag({ "tie_word_embeddings" }, false);
   return config;
 }

@@ -174,19 +174,6 @@ bool IsModelRow(const std::string& name)
   return FindNamed(ModelRows(), name) != nullptr;
 }
 
-std::vector<RowName> RowsThatEnd(std::string_view ending)
-{
-  std::vector<RowName> names;
-  for (const auto& [name, row] : AllRows().whole.items())
-  {
-    if (EndsWith(name, ending))
-    {
-      names.push_back({ name.substr(0, name.size() - ending.size()) });
-    }
-  }
-  return names;
-}
-
 TransformerConfig ParseByRow(const Settings& settings, const std::string& name)
 {
   return ReadByRow(AllRows().whole.at(name), settings);

@@ -61,9 +61,6 @@ const std::vector<RowName>& ModelRows();
 bool HasRow(const std::string& name);
 bool IsModelRow(const std::string& name);
 
-/// What is before the ending of the names of rows that have it, in alphabetical order.
-std::vector<RowName> RowsThatEnd(std::string_view ending);
-
 /// Parses the settings of a file by the row of this name. Throws ModelError.
 TransformerConfig ParseByRow(const Settings& settings, const std::string& name);
 

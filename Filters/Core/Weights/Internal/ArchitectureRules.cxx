@@ -255,17 +255,18 @@ void Gemma4Layers(TransformerConfig& config, const Settings& settings)
   }
 }
 
-/// Which layers have attention: those that layer_types says, or `otherwise`.
+/// Which layers have attention: those that layer_types says, or `otherwise`. Layers of LFM2 are of
+/// other kinds than those of the others, which have older names, too.
 void ReadMixers(TransformerConfig& config, const Settings& settings, Mixer mixer,
   const std::function<bool(std::int64_t)>& otherwise,
   const Settings::Keys& keys = { "layer_types" })
 {
   RequireFewLayers(config, settings);
-  constexpr std::array<Named<bool>, 5> kinds = { {
-    { "attention", true }, // an older name
-    { "conv", false }, { "full_attention", true }, { "linear_attention", false },
-    { "mamba", false }, // likewise
-  } };
+  using Kinds = std::vector<Named<bool>>;
+  const Kinds kinds = mixer == Mixer::ShortConvolution
+                        ? Kinds{ { "conv", false }, { "full_attention", true } }
+                        : Kinds{ { "attention", true }, { "full_attention", true },
+                            { "linear_attention", false }, { "mamba", false } };
   const std::vector<std::string> types = settings.Texts(keys, config.layers);
   for (std::int64_t l = 0; l < config.layers; ++l)
   {
@@ -354,11 +355,11 @@ std::vector<bool> NamedLayers(const Settings& settings, const char* key, std::in
   return named;
 }
 
-/// Granite 4 and Bamba: layers have attention, also those of attn_layer_indices, or a state space.
+/// Granite 4 and Bamba: layers have attention, also those that are `listed`, or a state space.
 /// Files of release 5 of transformers write an infinite limit of steps as an object.
-void StateSpaceLayers(TransformerConfig& config, const Settings& settings)
+void StateSpaces(
+  TransformerConfig& config, const Settings& settings, const std::vector<bool>& listed)
 {
-  const std::vector<bool> listed = NamedLayers(settings, "attn_layer_indices", config.layers);
   ReadMixers(config, settings, Mixer::StateSpace, [&](std::int64_t l) { return listed[l]; },
     { "layer_types", "layers_block_type" });
   const std::int64_t width = settings.Size({ "mamba_expand" }, 2) * config.modelDimension;
@@ -384,6 +385,25 @@ void StateSpaceLayers(TransformerConfig& config, const Settings& settings)
   {
     config.mixerHeads = config.mixerKeyHeads = config.mixerTaps = 0;
     config.mixerKeyDimension = config.mixerValueDimension = 0;
+  }
+}
+
+void StateSpaceLayers(TransformerConfig& config, const Settings& settings)
+{
+  StateSpaces(config, settings, std::vector<bool>(ToIndex(config.layers)));
+}
+
+/// Bamba: the original code knows attn_layer_indices alone.
+void BambaLayers(TransformerConfig& config, const Settings& settings)
+{
+  const std::vector<bool> listed = NamedLayers(settings, "attn_layer_indices", config.layers);
+  StateSpaces(config, settings, listed);
+  for (std::int64_t l = 0; l < config.layers && settings.Has({ "attn_layer_indices" }); ++l)
+  {
+    settings.FailIf(config.HasAttention(l) != listed[l],
+      "expected 'attn_layer_indices' to be the layers with attention of 'layer_types', found "
+      "layer ",
+      l, " in one of them.");
   }
 }
 
@@ -482,9 +502,10 @@ void Llama4Layers(TransformerConfig& config, const Settings& settings)
 }
 
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 25> Rules = { {
+constexpr std::array<Named<Rule>, 26> Rules = { {
   { "anyGrid", AnyGrid },
   { "anySize", AnySize },
+  { "bambaLayers", BambaLayers },
   { "bothSides", BothSides },
   { "codegen", CheckCodeGen },
   { "disentangled", Disentangled },

@@ -423,7 +423,7 @@ Quantization ParseQuantization(const Settings& settings)
 Quantization ReadQuantization(const std::filesystem::path& path)
 {
   const std::string source = path.string();
-  const json object = json::parse(ReadFile(path)); // it was parsed before
+  const json object = json::parse(WithTaggedNumbers(ReadFile(path))); // it was parsed before
   Quantization read = ParseQuantization(Settings(object, source));
   if (read.method != Quantization::Method::None)
   {
