@@ -25,8 +25,11 @@ from attentionatlas import circuits, web
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.circuitfile import Circuit
 from attentionatlas._internal.files import complete, gathered
+from attentionatlas._internal.names import own
 from attentionatlas._internal.recording import Transformer
 from attentionatlas.output import Output, add_options, options
+
+__dir__ = own(__name__)
 
 
 def _write(path: pathlib.Path, table: Any) -> None:
