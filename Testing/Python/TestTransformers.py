@@ -237,8 +237,8 @@ class Transformers(AtlasTest):
             if inputs == {"Input": "attention-atlas.recording", "Model": "attention-atlas.transformer"}:
                 analyses.add(name)
         self.assertLessEqual({"AttentionTokens", "HeadScores", "HeadUpdates", "LogitLens", "ScoreBreakdown"}, analyses)
-        # Contact Map takes nothing of a model without a contact head.
-        for analysis in sorted(analyses - {"ContactMap"}):
+        # Contact Map takes nothing of a model without a contact head, Dictionary Features nothing without a file.
+        for analysis in sorted(analyses - {"ContactMap", "DictionaryFeatures"}):
             for recorded, given in (("BF16", "Single Precision"), ("Single Precision", "BF16")):
                 with self.subTest(analysis, recorded=recorded):
                     source = getattr(simple, analysis)(Input=recordings[recorded], Model=models[given])
