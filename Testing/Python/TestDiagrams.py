@@ -187,7 +187,7 @@ class Diagrams(AtlasTest):
             for title in ("HH", ""):
                 shown.DataAxesGrid.XTitle = title
                 pictures.append(self.drawn(view, scale))
-            heights.append((numpy.abs(pictures[0] - pictures[1]).max(axis=-1) > 40).any(axis=1).sum())
+            heights.append((numpy.abs(pictures[0] - pictures[1]).max(axis=-1) > 20).any(axis=1).sum())
         self.assertTrue(7 <= heights[0] <= 12, heights)  # of 12 points
         for height in heights[1:]:
             self.assertAlmostEqual(height, 2 * heights[0], delta=2)
