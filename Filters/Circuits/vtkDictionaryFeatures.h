@@ -25,8 +25,9 @@
 /// Output 2: a vtkTable of one feature with a row per head of the model, then one for the rest, if
 /// there is one, and one for biases: Component (string), Layer, Head (int; -1), Contribution
 /// (double: to the feature, a mean over the tokens where it is active), Share (of its row in the
-/// decoder), and Query Reading, Key Reading and Value Reading (0 to 1, by how much the head reads
-/// its direction); NaN for what a part cannot do.
+/// decoder), and Query Reading, Key Reading and Value Reading (0 to 1: how strongly the head's
+/// queries, keys and values read the feature's direction). NaN where a column does not apply to the
+/// row.
 ///
 /// Output 3: a vtkTable with the tokens whose logits a unit of that feature raises most, then those
 /// that it lowers most: End (string, Highest or Lowest), Rank (int, from 1), Token (string),

@@ -156,7 +156,7 @@ struct SparseCode
   DoubleMatrix reconstructed;                     ///< x^ [vectors, d_in]
 };
 
-/// The bytes that Encode takes for so many vectors, besides its result.
+/// The bytes of working memory that Encode needs for a number of vectors, not counting its result.
 double EncodingMemory(const SparseDictionary& dictionary, std::int64_t vectors);
 
 /// Encodes vectors [n, d_in] and decodes them again, in double precision. Of equal values at the

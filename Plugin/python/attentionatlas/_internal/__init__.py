@@ -6,7 +6,6 @@ import sys
 if importlib.util.find_spec("vtkmodules") is None:
     raise ModuleNotFoundError(
         f"{sys.executable} has no module 'vtkmodules': expected the Python of VTK. The wheel of attention-atlas installs it; "
-        "ParaView has it, too: pvpython or, with Debian's ParaView, /usr/bin/python3. The page Scripting of the documentation "
-        "tells more.",
+        "ParaView has it, too: pvpython or, with Debian's ParaView, /usr/bin/python3. See the page Scripting of the documentation.",
         name="vtkmodules",
     )

@@ -31,8 +31,8 @@ def need_paraview(what: str) -> None:
     """Raises ModuleNotFoundError where ParaView is not the host."""
     if not is_paraview():
         raise ModuleNotFoundError(
-            f"{what} needs ParaView: expected its Python, which is pvpython, found VTK alone; the page Scripting of the "
-            "documentation tells more.",
+            f"{what} needs ParaView: expected its Python, which is pvpython, found VTK alone. See the page Scripting "
+            "of the documentation.",
             name="paraview",
         )
 
