@@ -57,9 +57,12 @@ PARTS = [
 ]
 #: Classes whose methods are shown as those of the classes that have them as a base, and their files.
 MIXED_IN = {"Circuits": "_internal/circuit_tables.py"}
-#: What only our own modules use.
-_INTERNAL = {"made", "columns", "kept", "place", "panels", "head_scores", "own", "check_head", "filter", "chart",
-             "pair_points", "deformed", "colors", "check_open", "scope", "opened", "shown_by", "sides"}
+#: What only our own modules call: what the package says so of, and what tables have in other words.
+_INTERNAL = {"head_scores"} | {
+    node.value for kept in ast.walk(ast.parse((PACKAGE / "_internal" / "readers.py").read_text(encoding="utf-8")))
+    if isinstance(kept, ast.Assign) and getattr(kept.targets[0], "id", "") == "_INTERNAL"
+    for node in ast.walk(kept.value) if isinstance(node, ast.Constant)
+}
 
 
 def _draws(function):

@@ -107,6 +107,30 @@ class EncoderDecoders(AtlasTest):
                 entropy = -(weights * numpy.log(weights)).sum(axis=1) / numpy.log(weights.shape[1])
                 self.assert_close(numpy.array(focus["Entropy"])[: len(entropy)], entropy)
 
+    def test_figures_of_cross_attention_have_the_words_of_both_sides(self):
+        self.expected("marian")
+        with atlas.open(MODELS / "marian") as model:
+            with model.record(token_ids=token_lines(self.sources), targets=token_lines(row[1:] for row in self.targets)) as whole:
+                cross = whole.part("Cross")
+                words = [cross.tokens(1)[: len(self.sources[1])], cross.tokens(1)[len(self.sources[1]) :]]
+                weights = self.attention("Cross", 1, 0, 1)
+                axes = atlas.heads.weights(cross, 1, 0, 1).axes[0]
+                shown = [[label.get_text() for label in axis.get_ticklabels()] for axis in (axes.xaxis, axes.yaxis)]
+                self.assertEqual(shown, [[word.strip() or repr(word) for word in side] for side in words])
+                self.assert_close(numpy.array(axes.images[0].get_array()), weights)
+                axes = atlas.sentence.lines(cross, 1, 0, 1, threshold=0.0).axes[0]
+                self.assertEqual(len(axes.collections[0].get_segments()), weights.size)
+                bars = sorted(bar.get_width() for bar in axes.patches)
+                received = numpy.sort(weights.sum(axis=0))
+                self.assert_close(numpy.array(bars) / bars[-1], received / received[-1])
+
+    def test_figures_of_the_parts_of_scores_are_of_the_queries(self):
+        self.expected("t5")
+        with atlas.open(MODELS / "t5") as model:
+            with model.record(token_ids=token_lines(self.sources), targets=token_lines(row[1:] for row in self.targets)) as whole:
+                axes = atlas.focus.breakdown(whole.part("Cross"), 1, 2, 0, ranks=1).axes[0]
+                self.assertEqual(axes.get_xlim(), (-0.5, len(self.targets[0]) - 0.5))
+
     def cross(self, quantity, layer, head):
         """A quantity of all tokens of the targets, or for key of the sources: [tokens, columns]."""
         sides = self.sources if quantity == "key" else self.targets

@@ -12,6 +12,7 @@ import atlastest
 import numpy
 from atlastest import AtlasTest, read_proxies
 from attentionatlas._internal import errors, readers
+from matplotlib.text import Text
 from paraview import servermanager, simple
 
 LANGUAGE = atlastest.DATA / "models" / "language-2"
@@ -45,6 +46,39 @@ class Errors(AtlasTest):
             self.assertTrue(issubclass(kind, (atlas.Error, ValueError)))
         self.assertTrue(issubclass(errors.WriteError, OSError))
         self.assertIs(atlas.Missing, readers.Missing)
+
+    def test_numbers_beyond_their_range(self):
+        """They are refused, not replaced by the nearest ones."""
+        model, recording = self.open(LANGUAGE), self.recorded()
+        for use, message in (
+            (lambda: recording.embedding(dimensions=4), "dimensions: expected at most 3, found 4"),
+            (lambda: model.record(token_ids="1", maximum_length=-1), "maximum_length: expected at least 0, found -1"),
+            (lambda: model.record(token_ids="1", temperature=-0.5), "temperature: expected at least 0, found -0.5"),
+            (lambda: model.record(token_ids="1", generate_tokens=200_000), "generate_tokens: expected at most 100000"),
+            (lambda: recording.embedding(seed=-1), "seed: expected at least 0, found -1"),
+            (lambda: recording.embedding(method="UMAP", seed=2**32 - 1), "seed: cannot be 4294967295"),
+            (lambda: model.attribution("w1 w2", "w3 w2", steps=0), "steps: expected at least 1, found 0"),
+        ):
+            self.assert_raises(use, message, kind=ValueError)
+
+    def test_what_is_open_as_something_else(self):
+        model, recording = self.open(LANGUAGE), self.recorded()
+        for use, what in (
+            (lambda: atlas.heads.weights(model), "expected a recording or its file, found <Transformer language-2"),
+            (lambda: atlas.circuits.composition(recording), "expected a transformer or its file, found <Recording"),
+            (lambda: atlas.heads.weights(None), "expected a recording or its file, found None"),
+            (lambda: atlas.corpus(recording, atlastest.SOURCE / "LICENSE"), "expected a transformer or its file"),
+        ):
+            self.assert_raises(use, what, kind=ValueError)
+
+    def test_positions_from_the_end(self):
+        recording = self.recorded()
+        figure = atlas.circuits.score(recording, 1, 0, query=-1, key=-2)
+        texts = [text.get_text() for text in figure.findobj(Text)]
+        self.assertTrue(any("of query 2 and key 1" in text for text in texts), texts)
+        self.assert_raises(lambda: atlas.circuits.score(recording, 1, 0, key=-9), "key: expected 0 to 2, found -9", kind=ValueError)
+        with atlas.embedding.Embedding(recording, "PCA", layer=-1) as shown:
+            self.assertEqual(set(shown.layer.tolist()), {1})
 
     def test_the_sentence_of_the_filter(self):
         model = self.open(LANGUAGE)

@@ -137,6 +137,17 @@ class Tiles(AtlasTest):
             # 6 x 6 tiles of single pairs, of which the lower half is kept.
             self.assertEqual([level["numbers"]["count"] for level in part["levels"].values()], [21, 6, 3, 1])
 
+    def test_arrays_have_each_query_and_key_of_any_length(self):
+        path = atlastest.OUTPUT / "long.safetensors"
+        length = 4100  # more than a map has cells
+        weights = write_text(path, [f"w{position}" for position in range(length)])
+        with Recording(path) as recording:
+            found = recording.attention(0, 0)
+            self.assertEqual(found.shape, (length, length))
+            numpy.testing.assert_allclose(found[::100], weights[::100], atol=1e-5)
+            strongest = recording.strongest_keys(0, 0)
+            numpy.testing.assert_array_equal(strongest["Key"], weights.argmax(axis=1))
+
     def test_windows_of_the_filter(self):
         """Levels that the filter gives window by window, of which the last is finer than the others."""
         for mask in ("causal", "bidirectional"):

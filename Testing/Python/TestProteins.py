@@ -1,5 +1,7 @@
 """Contacts and mutations of the protein that is installed, by NumPy beside the filters."""
 
+import shutil
+
 import attentionatlas as atlas
 import atlastest
 import numpy
@@ -71,6 +73,32 @@ class Proteins(AtlasTest):
             ids.append([tokens.GetValue(i) for i in range(tokens.GetNumberOfTuples())])
         self.assertGreaterEqual(len(ids[0]), len(letters))
         self.assertEqual(ids[1], ids[0])
+
+    def test_prompts_of_python_keep_their_format(self):
+        letters = "GFGPGCLCSSGS"
+        with atlas.open(MODEL) as model:
+            found = []
+            for text, kind in ((" ".join(letters), None), (f">chain\n{letters[:5]}\n{letters[5:]}", "fasta")):
+                with model.record(text, prompt_format=kind) as recording:
+                    found.append(recording.tokens())
+                    self.assertEqual(recording.sequences, 1)
+        self.assertEqual(found[1], found[0])
+
+    def test_contacts_of_one_head_are_those_of_its_evidence(self):
+        """Also where the model predicts contacts."""
+        folder = atlastest.OUTPUT / "esm"
+        shutil.copytree(atlastest.ORACLE.parent / "v5" / "encoder" / "esm-a", folder, dirs_exist_ok=True)
+        words = ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-", "<null_1>", "<mask>"]
+        words += [f"<own_{number}>" for number in range(97 - len(words))]
+        (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+        with atlas.open(folder) as model, model.record("MKTAYIAKQRQISFVKSHFSRQ") as recording:
+            for head in range(2):
+                scores = recording.contact_map(layer=0, head=head)
+                first = recording.contacts(layer=0, head=head, minimum_separation=1, pair_count=5)
+                pairs = numpy.transpose(numpy.triu_indices(len(scores), 1))
+                best = pairs[numpy.argsort(-scores[tuple(pairs.T)], kind="stable")[:5]]
+                found = numpy.sort(numpy.transpose([first["Query"], first["Key"]]), axis=1) - 1  # behind <cls>
+                numpy.testing.assert_array_equal(found, best)
 
     def test_options_are_checked(self):
         with atlas.open(RECORDING) as recording:

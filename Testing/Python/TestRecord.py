@@ -2,6 +2,7 @@
 what its command makes."""
 
 import contextlib
+import io
 import os
 import shlex
 import subprocess
@@ -166,6 +167,17 @@ class Record(AtlasTest):
         with unittest.mock.patch.dict(sys.modules, modules):
             self.assertEqual(record.load_transformer_lens("gpt2"), "bridge gpt2")
             self.assertEqual(record.load_transformer_lens("gpt2", "cuda"), "bridge gpt2 on cuda")
+
+    def test_names_of_files_are_refused_before_a_model_is_loaded(self):
+        for words in (["-o", "run.npz"], ["-o", f"run{record.INDEX}", "--attention"], ["--dtype", "float64"]):
+            with self.subTest(words), unittest.mock.patch.object(record, "_load") as load:
+                with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as end:
+                    record.main(["model", "a text", *words])
+                self.assertEqual(end.exception.code, 2)
+                self.assertRegex(said.getvalue(), "expected a name that ends with .safetensors|invalid choice: 'float64'")
+                load.assert_not_called()
+        with self.assertRaisesRegex(ValueError, "run.safetensors.index.json: expected a name that ends with .safetensors"):
+            record.save("run.safetensors.index.json", {}, [], {})
 
     def test_models_are_called_by_their_folders(self):
         names = {

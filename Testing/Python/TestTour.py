@@ -142,6 +142,32 @@ class Tour(AtlasTest):
         bad.write_bytes(b"")
         self.assert_raise((render(bad), "bad.safetensors: .*found 0 bytes"))
 
+    def test_figures_of_files_of_one_name(self):
+        """They would replace each other."""
+        folder = self.folder()
+        other = folder / "other" / atlastest.RECORDING.name
+        other.parent.mkdir()
+        shutil.copy(atlastest.RECORDING, other)
+        words = [str(atlastest.RECORDING), str(other), "--only", "weights", "-o", str(folder / "out")]
+        with self.assertRaisesRegex(SystemExit, f"two files are named {atlastest.RECORDING.stem}"):
+            commands.figures(words)
+        self.assertFalse((folder / "out").exists())
+
+    def test_the_training_of_a_model_that_was_just_trained(self):
+        with unittest.mock.patch.object(learning, "STEPS", 20), atlas.train("TokenPairs", steps=20, seed=1) as model:
+            axes = atlas.figures.training_curves(model).axes[0]
+            self.assertEqual(axes.get_xlim(), (0, 20 * model.head_count))
+            file = model.file()
+            self.assertTrue(file.is_file())
+        self.assertFalse(file.exists())
+
+    def test_a_figure_that_was_asked_for_by_name_is_not_left_out(self):
+        model = atlastest.DATA / "models" / "language-2"
+        for only, message in (("circuits-qk", "zzzzq"), ("circuits-lens", "circuits-lens: ")):
+            words = [str(model), "--only", only, "--tokens", "zzzzq", "-o", str(self.folder())]
+            with self.subTest(only), self.assertRaisesRegex(SystemExit, message):
+                commands.figures(words)
+
     def test_model_of_one_head(self):
         tensors, metadata = atlastest.read_safetensors(atlastest.TRAINED)
         few = {

@@ -274,7 +274,7 @@ article.main(["-o", sys.argv[1] + "/some.html", "--steps", "100", "--no-pdf"])
         self.assertTrue((OUTPUT / "plain" / "previous-gpt2.pdf").is_file())
         state = OUTPUT / "none.pvsm"
         state.unlink(missing_ok=True)
-        with self.assertRaisesRegex(AssertionError, "^attention-atlas scene: A scene needs ParaView: [^.]*\.\n$"):
+        with self.assertRaisesRegex(AssertionError, "^attention-atlas scene: A scene needs ParaView: [^.]*\. See the page Scripting of the documentation\.\n$"):
             run(f"from attentionatlas.__main__ import main\nmain({['scene', str(RECORDING), '-o', str(state)]!r})")
         self.assertFalse(state.exists())
 

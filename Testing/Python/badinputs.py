@@ -379,4 +379,4 @@ def page(rows):
 
 def of_any_machine(text):
     """The lines of a page, whatever memory was free when it was written."""
-    return re.sub(r"only \d+ GiB are free", "only ... GiB are free", text).splitlines()
+    return re.sub(r"only \d+ GiB are free( within the limit of this container)?", "only ... GiB are free", text).splitlines()

@@ -150,6 +150,7 @@ def _list() -> None:
 def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Arguments) -> None:
     """Draws the figures with these names, or those of the tour and of modules for which there are options."""
     from attentionatlas._internal.catalogue import FIGURES
+    from attentionatlas.tour import stems_of
 
     groups = [name for kind, group in GROUPS.items() if files[kind] for name in group]
     named = {figure: name for name in groups for figure in getattr(_module(name), "FIGURES", {})}
@@ -178,6 +179,10 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     for name in chosen:
         paths = files[next(kind for kind, group in GROUPS.items() if name in group)]
         calls += [(name, [path]) for path in paths]
+    try:
+        stems_of([path for paths in files.values() for path in paths])
+    except ValueError as error:
+        raise SystemExit(str(error)) from error
     unused = arguments.unused([name for name, _ in calls] + ["focus"] * bool(of_focus))
     if unused:
         raise SystemExit(f"{unused[0]}: none of the chosen figures takes it; see --only.")
@@ -235,7 +240,7 @@ def figures(words: list[str]) -> None:
     for path in arguments.files:
         try:
             files[kind_of(path)].append(path)
-        except (FileNotFoundError, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise SystemExit(str(error)) from error
     _draw(only[-1].split(",") if only else None, files, arguments)
 

@@ -343,6 +343,7 @@ def score(
     position, or "last"; key: a position, or "strongest"."""
     layer, head, sequence = recording.place(layer, head, sequence)
     place = f"Layer {layer}, head {head}"
+    query, key = recording.pair(sequence, query, key)
     pair: dict[str, Any] = {"query": query, "key": key, "grouping": grouping}
     pairs = recording.made("ScoreAttribution", layer=layer, head=head, sequence=sequence, **pair)
     matrix = _Matrix(pairs, "ScoreContribution")
@@ -639,7 +640,7 @@ def render_named(
 
     recording, text: for figures of what the model does, a file or a text to run. place: layer, head, sequence, source,
     kind, tokens, full, patch_from, against. Figures for which something is missing are left out; the reasons are
-    appended to the list `reasons`, each once. only: names of FIGURES, all by default.
+    appended to the list `reasons`, each once. only: names of FIGURES, all by default; of these Missing is raised instead.
     """
     output = output or Output()
     defaults = {"layer": 0, "head": 0, "sequence": 0, "source": (0, 0), "kind": "K", "tokens": (), "full": False}
@@ -657,6 +658,8 @@ def render_named(
                 continue
             reason = _leaves_out(name, ran, place)
             if reason is not None:
+                if only:
+                    raise Missing(f"{name}: {reason}")
                 if reasons is not None and reason not in reasons:
                     reasons.append(reason)
                 continue
@@ -664,6 +667,8 @@ def render_named(
             try:
                 drawn = figure.draw(ran if name in _OF_TEXT else opened, **arguments, **output.options)
             except ValueError as missing:  # as for models without an unembedding
+                if only:
+                    raise
                 if reasons is not None:
                     reasons.append(f"{name}: {str(missing).removesuffix('.')}")
                 continue

@@ -76,12 +76,12 @@ class Embedding(Proxies):
         try:
             if not holds_queries(recording.reader):
                 raise Missing(f"{recording.name} holds no queries and keys")
-            chosen = {"dimensions": 2, "method": method, **properties}
+            chosen = {"dimensions": 2, "method": method, **recording.some_heads(properties)}
             self.points = self.own(make_filter("HeadEmbedding", recording.shown_by("HeadEmbedding"), chosen))
             self.colors = self.own(filters.TokenColors(Input=self.points))
             self.search = self.own(filters.TokenSearch(Input=self.points))
             update(self.points)
-        except Exception:
+        except BaseException:
             self.close()
             raise
         self.heads = data.table(self.points, 1)

@@ -75,9 +75,9 @@ def updates(recording: Recording, port: int = 0) -> dict[str, Any]:
     return recording.columns("HeadUpdates", port)
 
 
-def _label_positions(axes: Any, recording: Recording, sequence: int, count: int, room_mm: float) -> None:
+def _label_positions(axes: Any, tokens: list[str], room_mm: float) -> None:
     """Writes the tokens, or positions if they are many, below an axis of positions."""
-    if label_tokens(axes.xaxis, recording.tokens(sequence)[:count], room_mm):
+    if label_tokens(axes.xaxis, tokens, room_mm):
         axes.xaxis.set_tick_params(rotation=90)
     axes.margins(x=0.02)
 
@@ -94,7 +94,7 @@ def scores(recording: Recording, page: Page, layer: int | None = None, head: Hea
     width = min(2, max(0.4, 0.15 * side))
     inner = 0.5 - min(0.3, 0.5 * width / side)
     place = {"layer": layer, "head": head, "sequence": sequence}
-    strongest = recording.columns("AttentionMap", 1, **place)
+    strongest = recording.strongest_keys(**place)
     for query, key, kind in zip(*(strongest[name].astype(int).tolist() for name in ("Query", "Key", "Kind"))):
         corner = (key - inner, query - inner)
         frame = Rectangle(corner, 2 * inner, 2 * inner, fill=False, linewidth=width, edgecolor=colors[kind])
@@ -119,7 +119,7 @@ def breakdown(
     check("ranks", ranks, 1, 16)
     layer, head, sequence = recording.place(layer, head, sequence)
     table = recording.columns("ScoreBreakdown", layer=layer, head=head, sequence=sequence, top=ranks)
-    ranks, length = int(table["Rank"].max()) + 1, recording.lengths[sequence]
+    ranks, (tokens, _) = int(table["Rank"].max()) + 1, recording.sides(sequence)
     columns = 2 if page.width_mm >= 120 and ranks > 1 else 1
     title = f"Layer {layer}, head {head}: parts of the k-th largest scores"
     figure, panels = page.panels(ranks, columns, title, square=False, height_mm=55 * -(-ranks // columns) + 12)
@@ -135,8 +135,8 @@ def breakdown(
         axes.set(title=f"k = {rank + 1}", ylim=(low - 0.05 * (high - low), high + 0.05 * (high - low)))
         axes.set_ylabel("Score" if rank % columns == 0 else "")
         axes.set_xlabel("Query" if rank + columns >= ranks else "")
-        axes.set_xlim(-0.5, length - 0.5)
-        _label_positions(axes, recording, sequence, length, 0.85 * page.width_mm / columns)
+        axes.set_xlim(-0.5, len(tokens) - 0.5)
+        _label_positions(axes, tokens, 0.85 * page.width_mm / columns)
     above = 1.6 if columns > 1 else 0.5  # beside the title of all panels, in heights of letters
     panels[columns - 1].legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, borderaxespad=above, ncol=4)
     return figure
@@ -157,7 +157,8 @@ def key_parts(recording: Recording, page: Page, layer: int | None = None, head: 
     axes.set(title=f"Layer {layer}, head {head}: what a key adds to every score", xlabel="Key")
     axes.set_ylabel("Score \u2212 mean over keys")
     axes.legend()
-    _label_positions(axes, recording, sequence, len(table["Position"]), 0.9 * page.width_mm)
+    _, tokens = recording.sides(sequence)
+    _label_positions(axes, tokens[: len(table["Position"])], 0.9 * page.width_mm)
     return figure
 
 
@@ -383,7 +384,7 @@ def render_named(
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
     As render. Figures for which the recording or the model is missing are left out; the reasons are
-    appended to the list `reasons`, each once. only: names of FIGURES, all by default.
+    appended to the list `reasons`, each once. only: names of FIGURES, all by default; of these ValueError is raised instead.
     """
     output = output or Output()
     place = {"layer": layer, "head": head, "sequence": sequence, "ranks": ranks, "quantity": quantity}
@@ -394,13 +395,15 @@ def render_named(
             if only and name not in only:
                 continue
             if name == "focus-scores" and not recording.has_scores:
+                if only:
+                    raise Missing(f"{name}: {recording.name} holds neither scores nor queries and keys")
                 continue
             arguments = {key: place[key] for key in figure.arguments}
             try:
                 drawn = figure.draw(recording, **arguments, **output.options)
             except ValueError as reason:
                 # Not every model has scores that can be split.
-                if not isinstance(reason, Missing) and name not in ("focus-breakdown", "focus-bias"):
+                if only or not isinstance(reason, Missing) and name not in ("focus-breakdown", "focus-bias"):
                     raise
                 if reasons is not None and str(reason) not in reasons:
                     reasons.append(str(reason))

@@ -42,18 +42,13 @@ QUANTITIES = ("Weights", "NormWeighted", "Rollout")
 _NAMES = {"NormWeighted": "Norm-weighted"}
 
 
-def _label_tokens(axes: Any, tokens: list[str], room_mm: float) -> None:
+def _label_tokens(axes: Any, queries: list[str], keys: list[str], room_mm: float) -> None:
     """Writes the tokens, or the positions of many, beside the rows and below the columns of a matrix."""
-    for axis, name in ((axes.xaxis, "Key"), (axes.yaxis, "Query")):
+    for axis, name, tokens in ((axes.xaxis, "Key", keys), (axes.yaxis, "Query", queries)):
         has_tokens = label_tokens(axis, tokens, room_mm)
         axis.set_label_text(name if has_tokens else f"{name} position")
         if has_tokens and axis is axes.xaxis:
             axis.set_tick_params(rotation=90)
-
-
-def labels(recording: Recording, sequence: int) -> list[str]:
-    """The tokens of a sequence, as filters take it, as axes have them; none for the mean over sequences."""
-    return [] if sequence == MEAN else recording.tokens(sequence)
 
 
 def _title(recording: Recording, layer: int, head: int, quantity: str) -> str:
@@ -70,7 +65,8 @@ def draw_head(
     layer, head, sequence = recording.place(layer, head, sequence)
     matrix = recording.attention(layer, head, sequence, quantity)
     is_signed = quantity == "Scores"
-    if is_signed and not numpy.triu(recording.attention(layer, head, sequence), 1).any():
+    queries, keys = recording.sides(sequence)
+    if is_signed and queries is keys and not numpy.triu(recording.attention(layer, head, sequence), 1).any():
         matrix[numpy.triu_indices(len(matrix), 1)] = numpy.nan  # excluded by the mask
     if is_signed:
         most = float(numpy.nanmax(numpy.abs(matrix), initial=0)) or 1
@@ -78,7 +74,9 @@ def draw_head(
     figure, (axes,) = page.panels(1)
     axes.set_title(_title(recording, layer, head, quantity))
     shown = show_matrix(axes, matrix, page.pixels(1), **colors)
-    _label_tokens(axes, labels(recording, sequence), _SIDE * page.width_mm)
+    if sequence == MEAN:
+        queries = keys = []
+    _label_tokens(axes, queries, keys, _SIDE * page.width_mm)
     bar = color_bar(figure, axes, shown, _NAMES.get(quantity, quantity), SHARES)
     if quantity != "Weights":
         low, high = shown.get_clim()

@@ -56,6 +56,12 @@ def _wrapped(data: Any) -> Any:
     return found
 
 
+def _opened(recording: Any) -> Recording:
+    if not isinstance(recording, Recording):
+        raise ValueError(f"recording: expected one that attentionatlas.open has opened, found {recording!r}.")
+    return recording
+
+
 @pyvista.register_dataset_accessor("attention", pyvista.DataSet)
 class MeshAttention:
     """Attention on the points or cells of a mesh: mesh.attention."""
@@ -79,7 +85,7 @@ class MeshAttention:
         with a point per token; Grid, to patches by grid_origin, patch_size and patch_counts; Weights, by weight_array; or
         Residues. options: of the filter BindTokens, such as places="Cells". Raises ValueError for a bad value.
         """
-        return self._made("BindTokens", {"Recording": recording.reader}, {"method": method, **options})
+        return self._made("BindTokens", {"Recording": _opened(recording).reader}, {"method": method, **options})
 
     def of(
         self, recording: Recording, token: int = 0, layer: int | None = None, head: Head = "mean", sequence: Sequence = 0,
@@ -90,7 +96,7 @@ class MeshAttention:
         layer: by default the first recorded one. head, sequence: a number, or "mean". options: of the filter
         SpatialAttention, such as direction="To" or quantity="NormWeighted". Raises ValueError for a bad value.
         """
-        layer, chosen, sequence = recording.place(layer, head, sequence)
+        layer, chosen, sequence = _opened(recording).place(layer, head, sequence)
         if sequence >= 0:
             token = index("token", token, range(recording.lengths[sequence]))
         places = {"token": token, "layer": layer, "head": chosen, "sequence": sequence}

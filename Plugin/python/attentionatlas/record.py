@@ -155,6 +155,8 @@ def save(path: str | os.PathLike[str], tensors: dict[str, Any], tokens: Iterable
     from safetensors.numpy import save_file
 
     path = pathlib.Path(path)
+    if path.suffix != ".safetensors":
+        raise ValueError(f"{path}: expected a name that ends with .safetensors; attention alone is one file.")
     part = path.with_suffix(".part")
     save_file(tensors, str(part), metadata=metadata)
     beside = path.with_suffix(".tokens.json")
@@ -929,6 +931,9 @@ def _load(options: argparse.Namespace, attention: bool) -> tuple[Any, Any]:
 def _refuse_others(parser: argparse.ArgumentParser, options: argparse.Namespace, attention: bool = False) -> None:
     """Ends with an error for an option that what is recorded does not have."""
     attention = attention or options.attention
+    endings = (".safetensors",) if options.transformer_lens or options.attention else (".safetensors", INDEX)
+    if not options.output.endswith(endings):
+        parser.error(f"--output: expected a name that ends with .safetensors, found {options.output}.")
     if options.transformer_lens and attention:
         parser.error("--transformer-lens and --attention: expected one of them, found both.")
     library = "a run of TransformerLens, which always keeps values" if options.transformer_lens else "attention alone"
@@ -952,12 +957,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--layers", type=int, nargs="+", help="those to keep (default: all)")
     parser.add_argument("--values", action="store_true", help="keep values too")
     dtype = "of numbers in the file: float32, float16 or bfloat16 (default: the model's)"
-    parser.add_argument("--dtype", help=dtype)
+    parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), help=dtype)
     function = "the attention function, such as flash_attention_2 (default: transformers' choice)"
     parser.add_argument("--implementation", help=function)
     parser.add_argument("--device", help="such as cuda (default: cpu)")
     options = parser.parse_args(arguments)
     _refuse_others(parser, options)
+    try:
+        _write(parser, options)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"record: {error}") from error
+
+
+def _write(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Runs a model and writes what the options say."""
     kept = {"layers": options.layers, "dtype": options.dtype}
     if options.transformer_lens:
         model = load_transformer_lens(options.model, options.device)
@@ -969,7 +982,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             write_hugging_face(options.output, *_load(options, False), options.text, **chosen)
             return
         except NotHeardError as error:
-            print(f"{error}\nThe recording keeps its attention instead.", file=sys.stderr)
+            options.output = options.output.removesuffix(".index.json")
+            print(f"{error}\nThe recording keeps its attention instead, in {options.output}.", file=sys.stderr)
             _refuse_others(parser, options, attention=True)
     save(options.output, *record_hugging_face(*_load(options, True), options.text, **kept))
 

@@ -73,28 +73,30 @@ class _Words:
         words = data.fetch(sentence, 1)
         self._read(words, data.fetch(sentence, 0), data.fetch(sentence, 2))
         self.quantity = str(sentence.Quantity).strip("'")
-        ahead = self.pairs[:, 1] > self.pairs[:, 0]
-        self.is_causal = not ahead.any()
-        lengths = recording.lengths
-        self.length = max(lengths) if self.sequence == MEAN else lengths[self.sequence]
+        queries, keys = recording.sides(self.sequence)
+        #: Whether queries and keys are the same tokens, which those of cross attention are not.
+        self.is_one_text = queries is keys
+        self.is_causal = self.is_one_text and not (self.pairs[:, 1] > self.pairs[:, 0]).any()
+        self.length = len(queries)
 
     def _read(self, words: Any, lines: Any, bars: Any) -> None:
-        queries = data.point_array(words, "Side") == 0
+        sides = data.point_array(words, "Side")
         label = words.GetPointData().GetAbstractArray("Label")
-        self.labels = [label.GetValue(int(i)) for i in numpy.flatnonzero(queries)]
-        self.hidden = data.point_array(words, "Hidden")[queries] > 0
-        tokens = data.point_array(words, "Token Index")[queries]
-        self.first = int(data.point_array(words, "Position")[queries][0])
+        #: Of the queries and of the keys: their texts, and whether each is hidden.
+        self.labels = [[label.GetValue(int(i)) for i in numpy.flatnonzero(sides == side)] for side in range(2)]
+        self.hidden = [data.point_array(words, "Hidden")[sides == side] > 0 for side in range(2)]
+        firsts = [data.point_array(words, "Token Index")[sides == side][0] for side in range(2)]
+        self.first = int(data.point_array(words, "Position")[sides == 0][0])
 
         def cells(whole: Any, name: str) -> Any:
             array = whole.GetCellData().GetArray(name)
             return vtk_to_numpy(array) if array.GetNumberOfTuples() else numpy.zeros(0)
 
-        self.pairs = numpy.transpose([cells(lines, name) for name in ("Query", "Key")]).astype(int) - tokens[0]
+        self.pairs = numpy.transpose([cells(lines, name) for name in ("Query", "Key")]).astype(int) - firsts
         self.opacity, self.head = cells(lines, "Opacity"), cells(lines, "Head")
         self.has_key_bars = bars.GetCellData().HasArray("Received") == 1
         self.bars = cells(bars, "Received" if self.has_key_bars else "Given")
-        self.bar_rows = cells(bars, "Token Index").astype(int) - tokens[0]
+        self.bar_rows = cells(bars, "Token Index").astype(int) - firsts[self.has_key_bars]
         self.bar_heads = cells(bars, "Head")
         colors = cells(bars, "HeadColor").reshape(-1, 4)[:, :3] / 255
         self.colors = {int(head): color for head, color in zip(self.bar_heads, colors)}
@@ -126,19 +128,20 @@ class _Panel:
 
 def _parts(words: _Words, rows: int) -> list[tuple[range, range]]:
     """The panels of a text: ranges of queries and of keys, as far as these can be attended to."""
-    count = len(words.labels)
-    ranges = [range(begin, min(begin + rows, count)) for begin in range(0, count, rows)]
-    return [(q, k) for q in ranges for k in ranges if not words.is_causal or k.start <= q.start]
+    counts = map(len, words.labels)
+    queries, keys = ([range(begin, min(begin + rows, count)) for begin in range(0, count, rows)] for count in counts)
+    return [(q, k) for q in queries for k in keys if not words.is_causal or k.start <= q.start]
 
 
 class _Layout:
     """Sizes, in millimetres, of panels side by side on a page. rows: of a panel; None: chosen."""
 
     def __init__(self, words: _Words, page: Page, rows: int | None) -> None:
-        self.labels, self.families = readable(words.labels)
+        texts, self.families = readable([*words.labels[0], *words.labels[1]])
+        self.labels = texts[: len(words.labels[0])], texts[len(words.labels[0]) :]
         self.base = matplotlib.rcParams["font.size"]
         available = ((page.height_mm or _HEIGHT_MM) - 2 * _TITLE) / _POINT / _LEADING  # of letters of one point
-        count = len(words.labels)
+        count = max(map(len, words.labels))
         if rows is None:
             rows = count if count <= available / self.base or not page.is_own else math.ceil(count / math.ceil(count / _ROWS))
         if page.is_own:
@@ -147,7 +150,7 @@ class _Layout:
         self.size = min(self.base, available / rows)
         self.pitch = self.size * _LEADING * _POINT
         self.parts = _parts(words, rows)
-        widest = max(map(len, self.labels)) * 0.6 * self.size * _POINT
+        widest = max(map(len, texts)) * 0.6 * self.size * _POINT
         least = 2 * min(widest, 18) + _BARS + _LEAST_LINES
         self.columns = max(1, min(len(self.parts), math.floor((page.width_mm + _GAP) / (least + _GAP))))
         self.panel = (page.width_mm - (self.columns - 1) * _GAP - 2) / self.columns
@@ -172,10 +175,11 @@ class _Layout:
 def _write_words(axes: Any, words: _Words, layout: _Layout, panel: _Panel) -> None:
     """The words of both columns, outside of the lines; wide ones are smaller."""
     renderer = FigureCanvasAgg(Figure((1, 1), dpi=72)).get_renderer()  # which measures them
-    for rows, x, align in ((panel.queries, panel.left - 0.7, "right"), (panel.keys, panel.right + 0.7, "left")):
+    columns = ((panel.queries, panel.left - 0.7, "right"), (panel.keys, panel.right + 0.7, "left"))
+    for side, (rows, x, align) in enumerate(columns):
         for row in rows:
-            text = layout.labels[row]
-            color = GREY if words.hidden[row] else foreground()
+            text = layout.labels[side][row]
+            color = GREY if words.hidden[side][row] else foreground()
             drawn = axes.text(
                 x, panel.y(row, rows), text, size=layout.size, color=color, ha=align, va="center_baseline",
                 family=[*matplotlib.rcParams["font.family"], *layout.families],
@@ -211,7 +215,7 @@ def _draw_lines(axes: Any, words: _Words, panel: _Panel) -> None:
 
 def _draw_bars(axes: Any, words: _Words, layout: _Layout, panel: _Panel) -> None:
     """What each key receives, or each query gives, with the largest as long as there is room."""
-    totals = numpy.bincount(words.bar_rows, words.bars, len(words.labels))
+    totals = numpy.bincount(words.bar_rows, words.bars, len(words.labels[words.has_key_bars]))
     if not totals.any():
         return
     rows = panel.keys if words.has_key_bars else panel.queries
@@ -252,7 +256,8 @@ def _draw(words: _Words, layout: _Layout, rows_of_panels: list[Any], page: Page,
             panel = layout.place(words, number, top - _TITLE + 1, queries, keys)
             _draw_lines(axes, words, panel)
             _write_words(axes, words, layout, panel)
-            if queries == keys:  # once for each word
+            others = queries if words.has_key_bars else keys
+            if queries == keys if words.is_one_text else others.start == 0:  # once for each word
                 _draw_bars(axes, words, layout, panel)
             _name_columns(axes, layout, panel)
         top -= layout.height(parts)
@@ -262,8 +267,9 @@ def _draw(words: _Words, layout: _Layout, rows_of_panels: list[Any], page: Page,
 
 
 def _title(words: _Words, number: int = 1, figures: int = 1) -> str:
-    last = words.first + len(words.labels) - 1
-    part = f"; tokens {words.first} to {last} of {words.length}" if len(words.labels) < words.length else ""
+    count = len(words.labels[0])
+    last = words.first + count - 1
+    part = f"; tokens {words.first} to {last} of {words.length}" if count < words.length else ""
     return words.title() + part + (f" (page {number} of {figures})" if figures > 1 else "")
 
 

@@ -86,7 +86,7 @@ class Tokens(Proxies):
             inputs = {"Input": self.recording.reader, "Model": self.model.reader}
             self.filter = self.own(make_filter("AttentionTokens", inputs, chosen))
             self.rows = data.table(self.filter)
-        except Exception:
+        except BaseException:
             self.close()
             raise
         self.places = sorted(set(zip(self.rows["Layer"].tolist(), self.rows["Head"].tolist())))

@@ -124,7 +124,7 @@ def _draw_circuits(
     return {name: [file] for name, file in files.items()}
 
 
-def _stems(paths: Listed[PathLike]) -> list[str]:
+def stems_of(paths: Listed[PathLike]) -> list[str]:
     """The file names without endings, from which those of the figures follow; they have to differ."""
     stems = [label(path) for path in paths]
     for stem in stems:
@@ -156,7 +156,7 @@ def render_all(
     """
     names = _names(names)
     output = Output(format, width, **style)
-    stems = _stems([*paths, *recordings, *transformers])
+    stems = stems_of([*paths, *recordings, *transformers])
     folder = pathlib.Path(folder)
     models: dict[str, Files] = {}
     reasons: dict[str, str] = {}

@@ -151,7 +151,8 @@ def contact_map(
     for the structure of another protein.
     """
     with Recording.opened(recording) as opened:
-        made = contact_filter(opened, structure, {"layer": layer, "head": head, "sequence": sequence, **measured})
+        of_all = (layer, head) == ("all", "all")
+        made = contact_filter(opened, structure, {"layer": layer, "head": head, "sequence": sequence, **measured}, of_all)
         caption = f"Each pair of residues: their attention to each other, less the average product, of {of_heads(layer, head)}."
         if "Prediction" in data.point_names(made):
             caption = "Each pair of residues: the probability of a contact that the model predicts."
@@ -292,7 +293,7 @@ def head_embedding(
         places, reason = _begin(opened, layer, head)
         if places[0][1] == -1:
             raise Missing("an embedding is one of a single head")
-        made = opened.made("HeadEmbedding", layer=places[0][0], head=places[0][1], dimensions=dimensions, **options)
+        made = opened.made("HeadEmbedding", layer=places[0][0], head=places[0][1], dimensions=dimensions, **opened.some_heads(options))
         shown = _shown(made, kind="Token Labels")
         caption = (
             "A query and a key of every token as points, near each other where the head attends. The lightness "

@@ -109,6 +109,19 @@ def json_lines(name: str, prompts: str | Listed[str]) -> str:
     return "\n".join(json.dumps(text, ensure_ascii=False) for text in texts)
 
 
+def written_prompts(texts: dict[str, Any], prompt_format: str | None = None) -> dict[str, Any]:
+    """Texts as options of a filter that reads prompts, without those that are None.
+
+    prompt_format: what they are as they stand, or their lines; None: texts with all of their line breaks. Raises ValueError
+    for anything but a text or a list of texts.
+    """
+    given = {name: text for name, text in texts.items() if text is not None}
+    if prompt_format is not None:
+        return {name: text if isinstance(text, str) else "\n".join(text) for name, text in given.items()}
+    written = {name: json_lines(name, text) for name, text in given.items()}
+    return {**written, "prompt_format": "JsonLines"} if written else {}
+
+
 def head_option(text: str) -> Head:
     """A head or sequence on a command line: a number, or mean. Raises argparse.ArgumentTypeError."""
     if text != "mean" and not text.removeprefix("-").isdecimal():

@@ -13,7 +13,7 @@ from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike, head_beside, index, listed, word
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.errors import update
-from attentionatlas._internal.readers import Proxies, Renamed, make_filter, open_corpus, open_transformer, write_data
+from attentionatlas._internal.readers import Proxies, Renamed, file_or_filter, make_filter, open_corpus, open_transformer, write_data
 from attentionatlas._internal.tables import Table, Tables, as_table
 
 #: What ScoreParts splits.
@@ -37,7 +37,7 @@ class Corpus(Tables):
 
     def __init__(self, source: PathLike | Any) -> None:
         super().__init__()
-        is_file = isinstance(source, (str, os.PathLike))
+        is_file = isinstance(file_or_filter(source, "statistics of a corpus"), (str, os.PathLike))
         #: The file; None if it was just measured.
         self.path: pathlib.Path | None = pathlib.Path(source) if is_file else None
         self.name = self.path.name if self.path else "corpus"

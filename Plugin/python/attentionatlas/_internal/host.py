@@ -111,6 +111,25 @@ def is_proxy(value: Any) -> bool:
     return isinstance(value, servermanager.Proxy)
 
 
+def know_class(name: str) -> None:
+    """Lets Python know the class of a filter, without which ParaView's knows no commands of those that it makes later."""
+    if is_paraview():
+        from attentionatlas.vtk import class_of
+
+        class_of(table()[name]["class"])
+
+
+def held(source: Any, row: Mapping[str, Any]) -> float | None:
+    """The number that the class of a source has for a property, given by its row, that was set: another one where it was
+    beyond the range of the class. None for properties of other kinds, and on a server."""
+    if row.get("type") not in ("int", "float") or row.get("count", 1) != 1 or not row["command"].startswith("Set"):
+        return None
+    found = algorithms(source)[-1:]
+    getter = getattr(found[0], f"G{row['command'][1:]}", None) if found else None
+    value = None if getter is None or row.get("each") or row.get("indexed") or row.get("selects") else getter()
+    return value if isinstance(value, (int, float)) else None
+
+
 def session_kept() -> AbstractContextManager[None]:
     """Lets the session of ParaView be at the end of `with` what it was."""
     if not is_paraview():

@@ -41,7 +41,7 @@ def _training(model: SmallModel, **properties: Any) -> Any:
         raise Missing(f"{model.name} has no next_token")
     if model.token_count**2 * model.head_count > LARGEST:
         raise Missing(f"training with {model.token_count} tokens and {model.head_count} heads takes too long")
-    sizes = {"Heads": model.head_count, "HeadDimension": model.dimension, "ModelFile": str(model.path)}
+    sizes = {"Heads": model.head_count, "HeadDimension": model.dimension, "ModelFile": str(model.file())}
     return model.filter("AttentionOnlyTraining", **sizes, **properties)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import tempfile
 from collections.abc import Sequence as Listed
 from typing import Any
 
@@ -14,7 +15,7 @@ from attentionatlas._internal.host import filters, table
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike, index
 from attentionatlas._internal.circuit_tables import Model
-from attentionatlas._internal.readers import Missing, Renamed, open_model, write_data
+from attentionatlas._internal.readers import Missing, Renamed, file_or_filter, open_model, write_data
 from attentionatlas._internal.tables import Table
 
 #: Filters that have no model as input.
@@ -36,7 +37,7 @@ class SmallModel(Model):
 
     def __init__(self, source: PathLike | Any) -> None:
         super().__init__()
-        is_file = isinstance(source, (str, os.PathLike))
+        is_file = isinstance(file_or_filter(source, "a small model"), (str, os.PathLike))
         self.path = pathlib.Path(source).resolve() if is_file else None
         self.name = self.path.stem if self.path else "trained"
         self._reader = self.own(open_model(source) if is_file else source)
@@ -46,6 +47,7 @@ class SmallModel(Model):
             int(data.field_number(self._reader, name)) for name in sizes
         )
         self._colors: NDArray[numpy.uint8] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def _summary(self) -> dict[str, str]:
         return {"Tokens": str(self.token_count), "Heads": str(self.head_count), "Head dimension": str(self.dimension)}
@@ -84,6 +86,22 @@ class SmallModel(Model):
     def save(self, path: PathLike) -> pathlib.Path:
         """Writes the model to a .safetensors file, which appears complete or not at all; returns its path."""
         return write_data(self.reader, path)
+
+    def file(self) -> pathlib.Path:
+        """The file of the model; of one that was just trained a temporary one, which is there until the model is closed."""
+        if self.path is not None:
+            return self.path
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="attention-atlas-")
+            self.save(pathlib.Path(self._folder.name) / "trained.safetensors")
+        return pathlib.Path(self._folder.name) / "trained.safetensors"
+
+    def close(self) -> None:
+        """Closes the file and frees what was computed from it; a second time does nothing."""
+        super().close()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
 
     def head(self, head: int) -> int:
         """A head as filters take it, a negative one from the last; raises ValueError if there is no such head."""

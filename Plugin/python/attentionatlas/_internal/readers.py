@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import io
 import json
+import math
 import os
 import pathlib
 import pickletools
@@ -317,8 +318,11 @@ def _set(made: Any, name: str, option: str, value: Any) -> None:
             value = [value] * row["count"]
     try:
         setattr(made, key, value)
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(f"{option}: cannot be {value!r}: {error}") from error
+    except (OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"{option}: cannot be {value!r}: {str(error).removesuffix('.')}.") from error
+    held = host.held(made, row)
+    if held is not None and not isinstance(value, (str, list)) and not math.isclose(held, value, rel_tol=1e-6):
+        raise ValueError(f"{option}: expected {'at least' if held > value else 'at most'} {held:g}, found {value!r}.")
 
 
 def filter_name(name: str) -> str:
@@ -337,12 +341,13 @@ def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]
     Raises Missing if the plugin has no such filter, TypeError for an unknown option, ValueError for a bad value.
     """
     name = filter_name(name)
+    host.know_class(name)
     made = getattr(filters, name)(registrationName=name, **inputs)
     try:
         for option, value in options.items():
             if value is not None:
                 _set(made, name, option, value)
-    except (TypeError, ValueError):
+    except BaseException:
         delete(made)
         raise
     return made
@@ -364,6 +369,14 @@ class Renamed:
         return getattr(instance, self.new)
 
 
+def file_or_filter(source: Any, what: str) -> Any:
+    """What can be opened: a path, or a reader or filter; raises ValueError for anything else, such as what is open as
+    something else. what: what is expected, such as a recording."""
+    if isinstance(source, (str, os.PathLike)) or hasattr(source, "UpdatePipeline"):
+        return source
+    raise ValueError(f"expected {what} or its file, found {source!r}.")
+
+
 class Proxies:
     """Proxies that are deleted together, at the end of `with` or by close()."""
 
@@ -371,8 +384,8 @@ class Proxies:
     name = "model"
     #: What only other modules of the package call.
     _INTERNAL = frozenset({
-        "chart", "check_open", "colors", "columns", "deformed", "filter", "head", "kept", "made", "opened", "own",
-        "pair_points", "panels", "place", "scope", "shown_by", "sides",
+        "chart", "check_open", "colors", "columns", "deformed", "file", "filter", "head", "kept", "made", "opened", "own",
+        "pair", "pair_points", "panels", "place", "scope", "shown_by", "sides", "some_heads",
     })
 
     def __dir__(self) -> list[str]:

@@ -13,19 +13,22 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import (
-    MEAN, Head, PathLike, Sequence, head_beside, index, json_lines, listed, number, some, text_lines, word,
+    MEAN, Head, PathLike, Sequence, head_beside, index, listed, number, some, text_lines, word, written_prompts,
 )
 from attentionatlas._internal.circuit_tables import Circuits, Floats
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.proteins import contact_filter, unrecorded_layers
 from attentionatlas._internal.readers import (
-    MODEL_FILES, Missing, Renamed, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
+    MODEL_FILES, Missing, Renamed, file_or_filter, has_pictures, make_filter, open_recording, open_transformer, write_data,
+    write_training,
 )
 from attentionatlas._internal.tables import Table, Tables, as_table
 
 #: All that can be recorded; a model records what it has of them.
 ALL = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual", "Logits", "Routing")
+#: The option of AttentionMap by which an array has each query and key, or the filter says that there is no room.
+_EVERY_PAIR = {"MaximumSize": 2**31 - 1}
 KINDS = {"Q": "queries", "K": "keys", "V": "values"}
 #: Filters whose second input is the model that was recorded.
 _OF_MODEL = (
@@ -80,7 +83,7 @@ class Recording(Tables):
         self, source: PathLike | Any, model: Transformer | PathLike | None = None, _kind: str = "Decoder"
     ) -> None:
         super().__init__()
-        is_file = isinstance(source, (str, pathlib.PurePath))
+        is_file = isinstance(file_or_filter(source, "a recording"), (str, os.PathLike))
         #: The file; None if the recording was made by Transformer.record.
         self.path: pathlib.Path | None = pathlib.Path(source) if is_file else None
         self.name = self.path.name if self.path else "recording"
@@ -220,9 +223,20 @@ class Recording(Tables):
         first = some("layer", layer, self.layer_numbers, "all")
         return (first, *(some(name, value, range(count), "all") for name, value, count in rest))  # type: ignore[return-value]
 
+    def some_heads(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Options of a filter, of which layer, head and sequence, where they are given, are numbers from 0 or words."""
+        names = ("layer", "head", "sequence")
+        given = {name: value for name, value in options.items() if name in names and value is not None}
+        places = dict(zip(names, self._some(*(given.get(name, "all") for name in names))))
+        return {**options, **{name: places[name] for name in given}}
+
     def _position(self, name: str, value: Head, sequence: int, *words: str) -> int | str:
         """A position in a sequence, or a word."""
         return some(name, value, range(self.lengths[sequence]), *words)
+
+    def pair(self, sequence: int, query: Head, key: Head) -> tuple[int | str, int | str]:
+        """The positions of a query, or "last", and a key, or "strongest", as filters take them."""
+        return self._position("query", query, sequence), self._position("key", key, sequence, "strongest")
 
     def attention(
         self, layer: int | None = None, head: Head | None = None, sequence: Sequence = 0, quantity: str = "Weights"
@@ -239,7 +253,7 @@ class Recording(Tables):
         is_all = isinstance(head, str) and head.casefold() == "all"
         places = dict(zip(("Layer", "Head", "Sequence"), self.place(layer, 0 if is_all else head, sequence)))
         with self.scope():
-            made = self.own(filters.AttentionMap(**self.shown_by("AttentionMap"), **places))
+            made = self.own(filters.AttentionMap(**self.shown_by("AttentionMap"), **places, **_EVERY_PAIR))
             made.Quantity = quantity = word("quantity", quantity, words("AttentionMap", "Quantity"))
             matrices = []
             for one in range(self.head_count) if is_all else (places["Head"],):
@@ -388,7 +402,7 @@ class Recording(Tables):
         """The strongest key of each query of a head: a row per query with Key, Weight, Score and Kind (1: the query
         itself, 2: the first token, 0: another)."""
         layer, head, sequence = self.place(layer, head, sequence)
-        return self.table("AttentionMap", 1, layer=layer, head=head, sequence=sequence)
+        return self.table("AttentionMap", 1, layer=layer, head=head, sequence=sequence, **_EVERY_PAIR)
 
     def score_parts(
         self, layer: int | None = None, head: int | None = None, sequence: int = 0, query: Head = "all", top: int = 0
@@ -495,7 +509,7 @@ class Recording(Tables):
         query: a position, or "last". key: a position, or "strongest". grouping: Heads, Layers or Automatic. top: pairs.
         """
         layer, head, sequence = self._places(layer, head, sequence)
-        query, key = self._position("query", query, sequence), self._position("key", key, sequence, "strongest")
+        query, key = self.pair(sequence, query, key)
         return self._of("ScoreAttribution", 1, locals())
 
     def features(
@@ -555,7 +569,7 @@ class Recording(Tables):
         if port == 3 and structure is None:
             raise Missing(f"{self.name}: expected structure= for Precision")
         with self.scope():
-            return as_table(data.table(contact_filter(self, structure, found), port))
+            return as_table(data.table(contact_filter(self, structure, found, (layer, head) == ("all", "all")), port))
 
     def contact_map(
         self, quantity: str = "Contact Evidence", sequence: int = 0, structure: PathLike | None = None, **options: Any
@@ -568,7 +582,8 @@ class Recording(Tables):
         """
         quantity = word("quantity", quantity, ("Contact Evidence", "Prediction", "Distance", "Contact"))
         with self.scope():
-            made = contact_filter(self, structure, {"sequence": sequence, **options})
+            predicts = quantity == "Prediction" or not {"layer", "head"} & options.keys()
+            made = contact_filter(self, structure, {"sequence": sequence, **options}, predicts)
             if quantity not in data.point_names(made):
                 what = "a model with a contact head" if quantity == "Prediction" else "structure="
                 if quantity == "Prediction" and (layers := unrecorded_layers(self)):
@@ -628,7 +643,7 @@ class Transformer(Circuits):
 
     def __init__(self, source: PathLike | Any) -> None:
         super().__init__()
-        is_file = isinstance(source, (str, os.PathLike))
+        is_file = isinstance(file_or_filter(source, "a transformer"), (str, os.PathLike))
         # The trained model alone: with its checkpoints, a reader would have time.
         self._reader = self.own(open_transformer(source, Checkpoints=0) if is_file else source)
         self.path = pathlib.Path(self._reader.FileName).resolve() if is_file else None
@@ -656,16 +671,15 @@ class Transformer(Circuits):
         generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
         circuit_file=circuit, a Circuit that runs alone, with all else as for patch_from or ablated, and
         targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
-        the prompts; see part(). Of a model of pictures among words, images are those that <image> in the prompts stands
+        the prompts; see part(). prompt_format: Fasta, A3m, Lines, OneText or JsonLines, where prompts are what such a file
+        has, as a text or as its lines. Of a model of pictures among words, images are those that <image> in the prompts stands
         for, and frames_per_film=8 makes videos of them, for <video>. Their pixels are made as by Pillow, or with
         pixels="Torchvision" as by the processors that transformers 5 takes by default.
         Raises ValueError for what the model cannot run.
         """
         targets, patch_from = text_lines(options.get("targets")), options.get("patch_from") or None
         texts = {"prompts": prompts, "targets": targets, "patch_from": patch_from}
-        written = {name: json_lines(name, text) for name, text in texts.items() if text is not None}
-        if written:
-            options.update(written, prompt_format="JsonLines")
+        options.update(written_prompts(texts, options.get("prompt_format")))
         chosen = {"record": _quantities(record), **options}
         made = self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
         made._circuit = options.get("circuit_file")
@@ -688,7 +702,7 @@ class Transformer(Circuits):
                     "TransformerRecorder", {"Input": self.reader, "Tokens": prompts}, {"record": _quantities(record)}
                 )
             )
-        except Exception:
+        except BaseException:
             delete(prompts)
             raise
         made._proxies.insert(0, prompts)  # deleted last
