@@ -1,6 +1,7 @@
 // What lies below the pointer.
 import { arrayOf } from "./scene.js";
 import { offsetsOf } from "./actors.js";
+import { ownerOf } from "./attention.js";
 import { isTiled, pixelAt } from "./tiles.js";
 
 /** How near the pointer has to be, in pixels. */
@@ -230,7 +231,7 @@ export function pick(scene, projection, x, y) {
   let front = null;
   const hidesWhatIsBehind = !scene.isFlat;
   for (const part of scene.parts) {
-    if (!part.polys?.count || !part.isPicked) continue;
+    if (!part.polys?.count || !(part.isPicked || part.owners)) continue;
     const found = frontCell(scene, part, projection, x, y);
     if (found && !(front && front.depth <= found.depth)) front = { part, ...found };
   }
@@ -246,6 +247,7 @@ export function pick(scene, projection, x, y) {
     const line = nearestLine(scene, part, projection.of(scene, part), x, y, behind);
     if (line !== null) return { part, cell: part.lines.first + line };
   }
+  if (front?.part.owners) return ownerOf(scene, front.part, front.point);
   if (front) return { part: front.part, point: front.point, cell: front.part.polys.first + front.cell };
   for (const part of scene.parts) {
     const point = part.kind === "image" ? pixelOf(part, projection, x, y) : null;
