@@ -485,7 +485,7 @@ std::vector<std::vector<BackboneKind>> FindBackboneKinds(
     {
       for (std::size_t i = 2; i + 2 < piece.size(); ++i)
       {
-        if (HasDistances(&piece[i], isHelix ? ofHelix : ofStrand, isHelix ? 2.1 : 1.42))
+        if (HasDistances(&piece[i], isHelix ? ofHelix : ofStrand, isHelix ? 1.3 : 1.42))
         {
           std::fill_n(&found[i - 1], 3, isHelix ? Kind::Helix : Kind::Strand);
         }

@@ -21,10 +21,10 @@ enum class BackboneKind : std::uint8_t
 /// places of its C-alpha atoms in Angstrom, in their order; the result has the same sizes.
 ///
 /// A residue with the two before it and the two after it is of a helix or a strand by the six
-/// distances of these five (Zhang and Skolnick 2005: each within 2.1 of those of a helix, 1.42 of
-/// those of a strand), and with it the one before it and the one after it. Helices have at least 5
-/// residues. Strands have at least 3, each of which, or one beside it, is closer than 5.2 to a
-/// residue of a strand that is not within two of it in its piece.
+/// distances of these five (after Zhang and Skolnick 2005: each within 1.3 of those of a
+/// helix, 1.42 of those of a strand), and with it the one before it and the one after it. Helices
+/// have at least 5 residues. Strands have at least 3, each of which, or one beside it, is closer
+/// than 5.2 to a residue of a strand that is not within two of it in its piece.
 std::vector<std::vector<BackboneKind>> FindBackboneKinds(
   const std::vector<std::vector<std::array<double, 3>>>& pieces);
 

@@ -175,8 +175,7 @@ def contacts_in_space(
     with Recording.opened(recording) as opened:
         made = contact_filter(opened, structure, {"layer": layer, "head": head, "sequence": sequence, **measured})
         backbone = ribbon(data.fetch(opened.own(open_structure(structure)), 1))
-        lines = data.fetch(made, 4)
-        rows = place_residues(backbone, lines)
+        rows, positions = place_residues(backbone, data.fetch(made, 4))
         plain: dict[str, Any] = {"color": (0.8, 0.8, 0.8), "light": {"ambient": 0.25, "diffuse": 0.75, "specular": 0.1, "power": 20.0}}
         shown = [
             (backbone.surface, Look("Ribbon", **plain)),
@@ -185,11 +184,10 @@ def contacts_in_space(
         ]
         caption = (
             "The color of the ribbon is what each residue gets of the attention of the one that is chosen by a click, the green "
-            f"one, or at first of all, by {of_heads(layer, head)}. The arcs are the strongest pairs of residues, as many as there are residues."
+            f"one, or at first of all, by {of_heads(layer, head)}. The arcs are the strongest pairs of residues, as many as there are residues: blue in contact, orange not."
         )
         scene = scene_in_space(shown, "Contacts on the structure", caption)
-        positions = vtk_to_numpy(lines.GetFieldData().GetArray("Position"))
-        weights = mean_attention(opened, layer, head, sequence)[numpy.ix_(positions, positions)]
+        weights = mean_attention(opened, positions, layer, head, sequence)
         color_by_attention(scene, weights, positions, rows, backbone.owners)
         return scene
 
@@ -203,11 +201,10 @@ def _sites(backbone: Ribbon) -> list[tuple[Any, Look]]:
     chosen = vtkThresholdPoints()
     chosen.SetInputData(backbone.residues)
     chosen.SetInputArrayToProcess(0, 0, 0, 0, "Site")
-    chosen.SetLowerThreshold(1)
-    chosen.SetThresholdFunction(vtkThresholdPoints.THRESHOLD_UPPER)
+    chosen.ThresholdByUpper(1)
     chosen.Update()
-    legend = {"title": "Sites", "entries": [["chosen residue", bytes_of(_SITE)]]}
-    return [(chosen.GetOutput(), Look("Sites", "Point Gaussian", radius=1.1, color=_SITE, legend=legend))]
+    legend = {"title": "Sites", "entries": [["site", bytes_of(_SITE)]]}
+    return [(chosen.GetOutput(), Look("Sites", "Point Gaussian", radius=0.9, color=_SITE, legend=legend))]
 
 
 def _begin(

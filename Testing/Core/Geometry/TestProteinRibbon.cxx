@@ -1,5 +1,7 @@
 #include "Geometry/ProteinRibbon.h"
 
+#include "Base/Pi.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,8 +19,6 @@ namespace
 
 using Place = std::array<double, 3>;
 using Places = std::vector<Place>;
-
-constexpr double Pi = 3.14159265358979323846;
 
 /// C-alpha atoms of an alpha helix along z: 100 degrees and 1.5 Angstrom apart, 2.3 from the axis.
 Places Helix(int count)
@@ -58,6 +58,18 @@ TEST(ProteinRibbon, HelicesHaveTheirDistances)
 {
   EXPECT_EQ(LettersOf(FindBackboneKinds({ Helix(9) })[0]), "CHHHHHHHC");
   EXPECT_EQ(LettersOf(FindBackboneKinds({ Helix(6) })[0]), "CCCCCC"); // one of four is too short
+}
+
+/// A turn on a cubic lattice with the step of a protein goes around like a helix, and is none.
+TEST(ProteinRibbon, TurnsOfALatticeAreCoils)
+{
+  Places places;
+  for (int i = 0; i < 12; ++i) // three sides around, then one up
+  {
+    const int turn = i % 4;
+    places.push_back({ turn == 1 || turn == 2 ? 3.8 : 0, turn >= 2 ? 3.8 : 0, 3.8 * (i / 4) });
+  }
+  EXPECT_EQ(LettersOf(FindBackboneKinds({ places })[0]), "CCCCCCCCCCCC");
 }
 
 TEST(ProteinRibbon, StrandsNeedAnotherBesideThem)
@@ -160,7 +172,7 @@ TEST(ProteinRibbon, IsAClosedSurfaceAroundItsAtoms)
 }
 
 /// The range of an axis over the points of some residues.
-std::pair<double, double> RangeOf(
+std::pair<double, double> ExtentOf(
   const ProteinRibbon& ribbon, std::size_t axis, std::int64_t first, std::int64_t last)
 {
   std::pair<double, double> range{ 1e9, -1e9 };
@@ -184,14 +196,14 @@ TEST(ProteinRibbon, StrandsAreFlatArrows)
   AddChain(structure, "A", Strand(9, 0));
   AddChain(structure, "B", Strand(9, 4.8));
   const ProteinRibbon ribbon = MakeRibbon(structure);
-  const auto thick = RangeOf(ribbon, 2, 4, 4); // the pleat is gone
+  const auto thick = ExtentOf(ribbon, 2, 4, 4); // the pleat is gone
   EXPECT_NEAR(thick.first, -0.22, 1e-6);
   EXPECT_NEAR(thick.second, 0.22, 1e-6);
-  const auto wide = RangeOf(ribbon, 1, 4, 4);
+  const auto wide = ExtentOf(ribbon, 1, 4, 4);
   EXPECT_NEAR(wide.first, -1.2, 1e-6);
   EXPECT_NEAR(wide.second, 1.2, 1e-6);
-  EXPECT_NEAR(RangeOf(ribbon, 1, 6, 7).second, 1.9, 1e-6); // the arrow; residue 7 is the last one
-  EXPECT_NEAR(RangeOf(ribbon, 1, 8, 8).second, 0.3, 1e-6);
+  EXPECT_NEAR(ExtentOf(ribbon, 1, 6, 7).second, 1.9, 1e-6); // the arrow; residue 7 is the last one
+  EXPECT_NEAR(ExtentOf(ribbon, 1, 8, 8).second, 0.3, 1e-6);
 }
 
 /// The flat side of a helix is turned to its axis, so that its width is along it.

@@ -118,9 +118,9 @@ def add_array(made: Any, name: str, values: Any) -> None:
     made.GetPointData().AddArray(array)
 
 
-def place_residues(made: Ribbon, lines: Any) -> NDArray[numpy.int32]:
-    """Of each residue of a ribbon its row among the recorded residues, -1 for others, by the output Lines of ContactMap;
-    and gives the residues the array Position, in the recorded sequence and, if sites are known, Site."""
+def place_residues(made: Ribbon, lines: Any) -> tuple[NDArray[numpy.int32], NDArray[Any]]:
+    """Of each residue of a ribbon its row among the recorded residues, -1 for others, by the output Lines of ContactMap; and
+    the positions of these rows in the recorded sequence. Gives the residues the array Position and, if sites are known, Site."""
     fields = lines.GetFieldData()
     chain = fields.GetAbstractArray("chain").GetValue(0)
     places, positions = (vtk_to_numpy(fields.GetArray(name)) for name in ("sequence", "Position"))
@@ -132,14 +132,18 @@ def place_residues(made: Ribbon, lines: Any) -> NDArray[numpy.int32]:
     if fields.HasArray("Site"):
         sites = vtk_to_numpy(fields.GetArray("Site"))
         add_array(made.residues, "Site", numpy.where(found < 0, 0, sites[found]).astype(numpy.int32))
-    return found
+    return found, positions
 
 
-def mean_attention(recording: Any, layer: int | str, head: int | str, sequence: int) -> NDArray[numpy.float64]:
-    """The attention of a head, or the mean of several: an array [queries, keys]. layer, head: a number, or "all"."""
+def mean_attention(
+    recording: Any, positions: NDArray[Any], layer: int | str, head: int | str, sequence: int
+) -> NDArray[numpy.float64]:
+    """The attention of a head, or the mean of several, between these positions of a sequence: an array [queries, keys].
+    layer, head: a number, or "all"."""
     layers = recording.layer_numbers if layer == "all" else [layer]
     matrices = (recording.attention(of, "mean" if head == "all" else head, sequence) for of in layers)
-    return functools.reduce(numpy.add, (matrix.astype(numpy.float64) for matrix in matrices)) / len(layers)
+    chosen = numpy.ix_(positions, positions)
+    return functools.reduce(numpy.add, (matrix[chosen].astype(numpy.float64) for matrix in matrices)) / len(layers)
 
 
 def add_contact_options(parser: argparse.ArgumentParser) -> None:

@@ -87,7 +87,7 @@ def color_by_attention(
     }
     legend = ramp(scale, 0, 1, "Mean attention")
     legend.update(isAttention=True, range=[0.0, float(highest[-1])])
-    scene.legends[:0] = [legend, {"title": "Query", "entries": [["chosen residue", _QUERY]]}]
+    scene.legends[:0] = [legend, {"title": "Query", "entries": [["residue", _QUERY]]}]
 
 
 def described(shown: Iterable[tuple[Any, Look]]) -> tuple[list[Any], list[Any]]:
