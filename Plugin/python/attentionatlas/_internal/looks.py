@@ -99,7 +99,7 @@ def mapped(table: Any) -> Callable[[Any], NDArray[numpy.uint8]]:
     return lambda array: vtk_to_numpy(table.MapScalars(array, _MAP_SCALARS, -1))
 
 
-def table_of(points: Sequence[Sequence[float]], is_diverging: bool = False) -> Any:
+def _table(points: Sequence[Sequence[float]], is_diverging: bool = False) -> Any:
     """A table of VTK through points (value, red, green, blue)."""
     from vtkmodules.vtkRenderingCore import vtkDiscretizableColorTransferFunction
 
@@ -123,7 +123,26 @@ def fixed_scale(name: str) -> Any:
 
     colors = class_of("vtkArrayColors")()
     colors.Read(vtkPolyData(), 0, name, True)
-    return table_of(vtk_to_numpy(colors.GetScale()).tolist())
+    return _table(vtk_to_numpy(colors.GetScale()).tolist())
+
+
+def ribbon_scale() -> Any:
+    """The table of VTK for attention from 0 to 1 on the ribbon of a protein."""
+    from vtkmodules.vtkCommonCore import vtkFloatArray, vtkStringArray
+    from vtkmodules.vtkCommonDataModel import vtkPolyData
+
+    data = vtkPolyData()
+    for name in ("Attention", "backbone"):
+        array = vtkFloatArray()
+        array.SetName(name)
+        array.InsertNextValue(1)
+        data.GetPointData().AddArray(array)
+    binding = vtkStringArray()
+    binding.SetName("Token Binding")
+    data.GetFieldData().AddArray(binding)
+    colors = class_of("vtkArrayColors")()
+    colors.Read(data, 0, "Attention", True)
+    return _table(vtk_to_numpy(colors.GetScale()).tolist())
 
 
 def _categories(colors: NDArray[Any]) -> Callable[[Any], NDArray[numpy.uint8]]:
@@ -180,7 +199,7 @@ def _color(look: Look, data: Any, array: tuple[str, str], is_ours: bool) -> None
             values = (data.GetPointData() if side == "points" else data.GetCellData()).GetArray(name)
             low, high = values.GetRange(-1 if values.GetNumberOfComponents() > 1 else 0)
             scale = [[at, *color] for at, color in zip((low, (low + high) / 2, max(high, low + 1e-30)), _COOL_TO_WARM)]
-        table = table_of(scale, is_diverging=not colors.GetScale().GetNumberOfTuples())
+        table = _table(scale, is_diverging=not colors.GetScale().GetNumberOfTuples())
         if values_are_vectors(data, array):
             table.SetVectorModeToMagnitude()
         look.colors, look.legend = mapped(table), ramp(table, scale[0][0], scale[-1][0], title(name, data))

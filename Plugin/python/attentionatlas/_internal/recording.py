@@ -656,7 +656,8 @@ class Transformer(Circuits):
         generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
         circuit_file=circuit, a Circuit that runs alone, with all else as for patch_from or ablated, and
         targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
-        the prompts; see part(). Of a model of pictures among words, images are those that <image> in the prompts stands
+        the prompts; see part(). Proteins are prompts, or a prompt_file="proteins.fasta", with prompt_format="Fasta", or "A3m"
+        for rows of an alignment, or as letters with spaces between them. Of a model of pictures among words, images are those that <image> in the prompts stands
         for, and frames_per_film=8 makes videos of them, for <video>. Their pixels are made as by Pillow, or with
         pixels="Torchvision" as by the processors that transformers 5 takes by default.
         Raises ValueError for what the model cannot run.
@@ -664,7 +665,9 @@ class Transformer(Circuits):
         targets, patch_from = text_lines(options.get("targets")), options.get("patch_from") or None
         texts = {"prompts": prompts, "targets": targets, "patch_from": patch_from}
         written = {name: json_lines(name, text) for name, text in texts.items() if text is not None}
-        if written:
+        if str(options.get("prompt_format")).casefold() in ("fasta", "a3m"):  # lines that belong together
+            options.update({name: text if isinstance(text, str) else "\n".join(text) for name, text in texts.items() if text})
+        elif written:
             options.update(written, prompt_format="JsonLines")
         chosen = {"record": _quantities(record), **options}
         made = self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal.data import visible
-from attentionatlas._internal.looks import DISCS, IMAGES, POINTS, SURFACES, Look, bytes_of, ramp, shades, table_of
+from attentionatlas._internal.looks import DISCS, IMAGES, POINTS, SURFACES, Look, bytes_of, ramp, ribbon_scale, shades
 from attentionatlas._internal.webpage import Scene, Texts
 from attentionatlas._internal.windows import VIEWPOINT
 
@@ -26,8 +26,6 @@ _WORDS = {"Query": "Query Token", "Key": "Key Token", "Token Index": "Token"}
 _DRAWING = ("Normals", "Side", "Radius", "Hidden", "Opacity", "TCoords", "Label", "vtkOriginalPointIds", "vtkGhostType")
 #: Widths of weighted lines, and tokens of a map that are written, as in ParaView.
 _WIDTHS, _LABELS = 5, 256
-#: Attention on a surface: all colors are light enough for its shade.
-_HEAT = ((0, 0.86, 0.87, 0.88), (0.3, 0.99, 0.78, 0.42), (0.65, 0.9, 0.33, 0.12), (1, 0.55, 0.02, 0.1))
 #: The query, as in ParaView, and residues that were not recorded.
 _QUERY, _NOWHERE = [51, 230, 51], [150, 150, 150]
 #: The side of labels below columns.
@@ -75,7 +73,7 @@ def color_by_attention(
     levels = numpy.vstack([weights, weights.mean(axis=0)])
     highest = levels.max(axis=1)
     shares = levels / numpy.where(highest > 0, highest, 1)[:, None]
-    scale = table_of(_HEAT)
+    scale = ribbon_scale()
     residues["attention"] = {
         "matrix": numpy.round(65535 * shares).astype(numpy.uint16).reshape(-1, 1),
         "highest": [float(value) for value in highest],
