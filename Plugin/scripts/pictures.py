@@ -350,10 +350,11 @@ def shown_attention(view):
     return [source for source in sources if source.PointData.GetArray("Attention")]
 
 
-def example_view(name, direction, up=(0, 0, 1), zoom=1):
+def example_view(name, direction, up=(0, 0, 1), zoom=1, keeps_colors=False):
     view = s.GetActiveView()
     heat = s.GetColorTransferFunction("Attention")  # also where filters of ParaView show it
-    heat.ApplyPreset("Inferno (matplotlib)", True)
+    if not keeps_colors:
+        heat.ApplyPreset("Inferno (matplotlib)", True)
     largest = max(source.PointData["Attention"].GetRange()[1] for source in shown_attention(view))
     heat.RescaleTransferFunction(0, largest)
     for shown in view.Representations:
@@ -375,7 +376,7 @@ def protein_contacts():
     s.Show(s.OutputPort(shown, 0), view)
     for port in (1, 2):
         s.Show(s.OutputPort(shown, port), view)
-    example_view("ProteinContacts", (2, -3, 1), zoom=1.1)
+    example_view("ProteinContacts", (2, -3, 1), zoom=1.1, keeps_colors=True)
 
 
 def contact_map():
