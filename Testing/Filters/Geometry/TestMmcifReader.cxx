@@ -144,7 +144,7 @@ CA  LEU A 4 10.8 0 0
   const std::vector<double> places = Values(arrays, "sequence");
   const std::vector<std::string> names = Texts(arrays, "residue_name");
   const std::vector<double> backbone = Values(arrays, "backbone");
-  EXPECT_THAT(places, Each(AnyOf(0, 1, 3, 4)));
+  EXPECT_THAT(places, testing::Each(testing::AnyOf(0, 1, 3, 4)));
   for (std::size_t i = 0; i < places.size(); ++i)
   {
     const double x = ribbon->GetPoint(static_cast<vtkIdType>(i))[0];
@@ -153,7 +153,7 @@ CA  LEU A 4 10.8 0 0
     EXPECT_EQ(isDash, x > 0.4 && x < 6.7);
     EXPECT_EQ(backbone[i], 0);
   }
-  EXPECT_THAT(places, Contains(0));
+  EXPECT_THAT(places, testing::Contains(0));
 
   On<vtkBindTokens> binding;
   binding->SetInputConnection(0, reader->GetOutputPort(1));
