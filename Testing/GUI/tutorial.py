@@ -666,7 +666,7 @@ def protein(session):
     )
     session.select("/0/0|0")
     session.add("Geometry", "ContactMap")
-    session.do(f"{PROPERTIES}/Structure/1QComboBox0", "set_string", "chain.pdb")
+    session.do(f"{PROPERTIES}/Structure/1QComboBox0", "set_string", "chain.pdb:Atoms")
     session.choose("ContactAtom", "C-alpha")
     session.do(f"{PROPERTIES}/ContactDistance/DoubleRangeWidget/DoubleLineEdit", "set_string", "4")
     session.do(f"{PROPERTIES}/MinimumSeparation/LineEdit0", "set_string", "3")
