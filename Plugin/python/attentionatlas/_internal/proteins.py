@@ -78,7 +78,7 @@ def ribbon(structure: Any) -> Ribbon:
     chains, names, insertions = (texts(arrays.GetAbstractArray(name)) for name in ("chain", "residue_name", "insertion"))
     places, numbers = (vtk_to_numpy(arrays.GetArray(name)) for name in ("sequence", "residue"))
     known: dict[tuple[str, int], int] = {}
-    firsts = []
+    firsts: list[int] = []
     owners = numpy.full(len(places), -1, numpy.int32)
     for i in numpy.flatnonzero(places > 0).tolist():
         owners[i] = known.setdefault((chains[i], int(places[i])), len(known))
