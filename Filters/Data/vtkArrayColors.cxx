@@ -64,6 +64,7 @@ bool vtkArrayColors::Read(vtkDataSet* data, int association, const std::string& 
     shown.classes = static_cast<int>(count->GetRange(0)[1]);
   }
   shown.onPlaces = fields->GetAbstractArray(AttentionAtlas::ArrayNames::TokenBinding) != nullptr;
+  shown.onRibbon = data->GetPointData()->HasArray("backbone") != 0;
   shown.hasWords =
     data->GetPointData()->GetAbstractArray(AttentionAtlas::ArrayNames::Token) != nullptr;
   shown.Explain(AttentionAtlas::FieldText(fields, (name + " Legend").c_str()), isOurs);

@@ -485,7 +485,15 @@ void ContactResult::MakeLines(
   CacheRanges(output->GetCellData());
   AddMarkLegend(
     "Strongest pairs", { { HitColor, "in contact" }, { MissColor, "not in contact" } }, { output });
-  this->AddFields(output->GetFieldData());
+  vtkFieldData* fields = output->GetFieldData();
+  this->AddFields(fields);
+  AddField(fields, StructureArrays::Chain, this->placed->chain);
+  ListArrays(this->placed->numbers, fields).Int(StructureArrays::Sequence);
+  ListArrays(this->residues, fields).Int(Names::Position);
+  if (!this->sites.empty())
+  {
+    ListArrays(this->sites, fields).Int(Protein::Site);
+  }
   SetFormat(output, Protein::LinesFormat);
 }
 

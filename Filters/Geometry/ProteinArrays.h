@@ -24,6 +24,7 @@ inline constexpr const char* Residues = "Residues";                  ///< field 
 inline constexpr const char* ResolvedResidues = "Resolved Residues"; ///< likewise
 inline constexpr const char* SequenceIdentity = "Sequence Identity"; ///< likewise
 inline constexpr const char* SiteResidues = "Site Residues";         ///< likewise
+inline constexpr const char* Site = "Site";                          ///< likewise, of each residue
 
 inline constexpr const char* AminoAcid = "Amino Acid";
 inline constexpr const char* LogProbability = "Log Probability";

@@ -14,6 +14,7 @@ inline constexpr const char* Insertion = "insertion";
 inline constexpr const char* Sequence = "sequence";
 inline constexpr const char* Hetero = "ishetatm";
 inline constexpr const char* Model = "model";
+inline constexpr const char* Backbone = "backbone";      ///< of ribbons: 0 coil, 1 helix, 2 strand
 inline constexpr const char* Length = "sequence_length"; ///< field data: of each of these chains
 
 }

@@ -51,7 +51,10 @@
 ///
 /// Output port 4, with a structure: a vtkPolyData with a line for each of the strongest pairs that
 /// are resolved, from atom to atom, bent away from the center of the structure, with the cell
-/// arrays of the table and MarkColor (unsigned char [3]): one color in contact, another not.
+/// arrays of the table and MarkColor (unsigned char [3]): one color in contact, another not. Field
+/// data, of each residue of the recording: Position (int, in the sequence), sequence (int, its
+/// place in the sequence of its chain in the structure, from 1; 0: none), with sites Site (int, 0
+/// or 1); and chain (string, of all of them; empty if the structure is bound).
 ///
 /// Output port 5: the table of heads as a vtkImageData with a point per head, x = head, y = -row of
 /// the layer among those recorded; point arrays as in the table (Attended Pairs double). The

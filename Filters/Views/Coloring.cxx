@@ -71,6 +71,7 @@ Coloring::Coloring(vtkSMProxy* representation)
     this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
   }
   this->onPlaces = data->GetArrayInformation("Token Binding", vtkDataObject::FIELD) != nullptr;
+  this->onRibbon = data->GetArrayInformation("backbone", vtkDataObject::POINT) != nullptr;
   this->hasWords = data->GetArrayInformation("Token", vtkDataObject::POINT) != nullptr;
   const auto textOf = [&](const char* what) -> std::string
   {

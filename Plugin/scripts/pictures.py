@@ -311,9 +311,7 @@ def mmcif_reader():
     path = os.path.join(tempfile.mkdtemp(), "helices.cif")
     pathlib.Path(path).write_text("\n".join(lines) + "\n")
     view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
-    shown = s.Show(s.MmcifReader(FileName=path), view)
-    shown.SetRepresentationType("Point Gaussian")
-    shown.GaussianRadius = 0.8
+    s.Show(s.OutputPort(s.MmcifReader(FileName=path), 1), view)
     s.ResetCamera(view)
     picture("MmcifReader", view)
 
@@ -352,10 +350,11 @@ def shown_attention(view):
     return [source for source in sources if source.PointData.GetArray("Attention")]
 
 
-def example_view(name, direction, up=(0, 0, 1), zoom=1):
+def example_view(name, direction, up=(0, 0, 1), zoom=1, keeps_colors=False):
     view = s.GetActiveView()
     heat = s.GetColorTransferFunction("Attention")  # also where filters of ParaView show it
-    heat.ApplyPreset("Inferno (matplotlib)", True)
+    if not keeps_colors:
+        heat.ApplyPreset("Inferno (matplotlib)", True)
     largest = max(source.PointData["Attention"].GetRange()[1] for source in shown_attention(view))
     heat.RescaleTransferFunction(0, largest)
     for shown in view.Representations:
@@ -372,16 +371,12 @@ def example_view(name, direction, up=(0, 0, 1), zoom=1):
 
 def protein_contacts():
     view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
-    chain = s.PDBReader(FileName=str(DATA / "models" / "protein" / "chain.pdb"))
-    shown = geometry_example("protein", chain, {"Token": 16}, 4, Method="Residues")
-    s.UpdatePipeline(proxy=shown)
-    points = s.servermanager.Fetch(chain).GetPoints()
-    line = s.PolyLineSource(Points=[x for i in range(points.GetNumberOfPoints()) for x in points.GetPoint(i)])
-    s.Show(s.Tube(Input=line, Radius=0.25), view).DiffuseColor = [0.8, 0.8, 0.8]
-    s.ColorBy(s.Show(balls(s.OutputPort(shown, 0), 1.6), view), ("POINTS", "Attention"))
+    reader = s.MmcifReader(FileName=str(DATA / "models" / "protein" / "chain.pdb"))
+    shown = geometry_example("protein", s.OutputPort(reader, 1), {"Token": 16}, 4, Method="Residues")
+    s.Show(s.OutputPort(shown, 0), view)
     for port in (1, 2):
         s.Show(s.OutputPort(shown, port), view)
-    example_view("ProteinContacts", (2, -3, 1), zoom=1.1)
+    example_view("ProteinContacts", (2, -3, 1), zoom=1.1, keeps_colors=True)
 
 
 def contact_map():

@@ -1,5 +1,6 @@
 // The items of a scene, which a person points at, steps to and reads: points, lines and faces with their data.
 import { offsetsOf } from "./actors.js";
+import { attentionOf } from "./attention.js";
 import { shownToken } from "./labels.js";
 import { arrayOf, exact, written } from "./scene.js";
 import { cornersOf, describePixel, isTiled, middleOf } from "./tiles.js";
@@ -59,6 +60,10 @@ export function describe(scene, item) {
   };
   if (cell !== undefined) add(part.cellArrays, cell);
   if (point !== undefined) add(part.pointArrays, point);
+  if (part.attention) {
+    const { name, value } = attentionOf(scene, part);
+    if (!Number.isNaN(value(point))) rows.push([name, String(Number(value(point).toPrecision(3)))]);
+  }
   return rows;
 }
 

@@ -11,6 +11,7 @@ import vtkRenderWindowInteractor from "@kitware/vtk.js/Rendering/Core/RenderWind
 import vtkRenderer from "@kitware/vtk.js/Rendering/Core/Renderer.js";
 
 import { actorsOf } from "./actors.js";
+import { paint, positionOf, residuesOf } from "./attention.js";
 import { byId, element, offerThemes, page } from "./elements.js";
 import { Heads } from "./heads.js";
 import { Inspector } from "./inspector.js";
@@ -84,6 +85,7 @@ class Viewer {
   show(number) {
     this.number = number;
     this.scene = this.scenes[number];
+    paint(this.scene, this.query ?? null);
     this.found = this.search(this.text ?? "");
     this.build();
     this.setStyle();
@@ -266,11 +268,21 @@ class Viewer {
     this.render();
   }
 
+  /** Shows the attention of the token at a position of the sequence; null: the mean. */
+  chooseQuery(query) {
+    this.query = query;
+    for (const part of paint(this.scene, query)) this.buildPart(part);
+    this.render();
+  }
+
   /** What is at a place of the stage, in pixels from its upper left corner. */
   at(x, y) {
     return this.scene && this.shownProjection ? pick(this.scene, this.shownProjection, x, y) : null;
   }
 }
+
+/** Parameters as the address has them. */
+const addressOf = (parameters) => parameters.toString().replaceAll("%2C", ",").replace(/=(?=&|$)/g, "");
 
 /** A key of colors: a name for each, or a ramp with its ends. */
 function legendOf(legend) {
@@ -383,7 +395,6 @@ class Controls {
     byId("panel").setAttribute("aria-labelledby", `tab-${number}`);
     byId("scene-title").textContent = scene.title;
     byId("caption").textContent = scene.caption;
-    byId("legends").replaceChildren(...scene.legends.map(legendOf));
     const canSearch = scene.parts.some((part) => part.search?.length);
     byId("searching").hidden = !canSearch;
     viewer.stage.setAttribute("aria-label", `${scene.title}. ${scene.caption}`);
@@ -394,8 +405,10 @@ class Controls {
     byId("keys").textContent =
       `${drag}, scroll or pinch to zoom, point at an item or tap it to read its data. Keys: arrows step through the ` +
       `items, Page Up and Page Down through their kinds, Escape leaves them; shift and arrows ${shifted}, + and \u2212 ` +
-      `zoom, 0 resets, / searches.${hasHeads ? " A click on a head, or Enter, shows its texts and tables." : ""}`;
+      `zoom, 0 resets, / searches.${hasHeads ? " A click on a head, or Enter, shows its texts and tables." : ""}` +
+      (residuesOf(scene) ? " A click on a residue, or Enter, shows what it attends to; the same again shows the mean." : "");
     viewer.show(number);
+    this.showLegends();
     this.table.begin(scene);
     this.count(scene, number);
     this.markHead();
@@ -404,8 +417,32 @@ class Controls {
   /** Shows the head that the item in the box is, if it is one. */
   chooseItem() {
     const { inspector, viewer } = this;
-    const key = inspector.item ? this.heads.of(viewer.scene, inspector.item) : null;
+    if (!inspector.item) return;
+    const key = this.heads.of(viewer.scene, inspector.item);
     if (key) this.chooseHead(key);
+    const position = viewer.scenes.some(residuesOf) ? positionOf(viewer.scene, inspector.item) : null;
+    if (position !== null) this.chooseQuery(position === viewer.query ? null : position);
+  }
+
+  /** Shows the attention of a query in all scenes; the address keeps it. */
+  chooseQuery(query) {
+    const { inspector, viewer } = this;
+    viewer.chooseQuery(query);
+    this.showLegends();
+    const kept = new URLSearchParams(window.location.hash.slice(1));
+    kept.delete("query");
+    if (query !== null) kept.set("query", query);
+    window.location.hash = addressOf(kept);
+    this.followed = window.location.hash;
+    inspector.show(inspector.item, inspector.by);
+    inspector.announce(inspector.item.part.name);
+  }
+
+  showLegends() {
+    const { query, scene } = this.viewer;
+    byId("legends").replaceChildren(...scene.legends.map(legendOf));
+    delete page.dataset.query;
+    if (typeof query === "number") page.dataset.query = query;
   }
 
   /** Shows a head in all scenes; the address keeps it. */
@@ -415,6 +452,7 @@ class Controls {
     const rest = new URLSearchParams();
     if (viewer.number) rest.set("scene", viewer.number);
     if (viewer.text) rest.set("search", viewer.text);
+    if (typeof viewer.query === "number") rest.set("query", viewer.query);
     window.location.hash = [key, rest.toString()].filter(Boolean).join("&");
     this.followed = window.location.hash;
     this.showHead();
@@ -432,7 +470,7 @@ class Controls {
     kept.delete("scene");
     if (viewer.number) kept.set("scene", viewer.number);
     if (hasTiles && !viewer.isWhole) kept.set("at", viewer.place());
-    const address = `#${kept.toString().replaceAll("%2C", ",").replace(/=(?=&|$)/g, "")}`;
+    const address = `#${addressOf(kept)}`;
     if (address === (window.location.hash || "#")) return;
     try {
       window.history.replaceState(null, "", address);
@@ -477,7 +515,7 @@ class Controls {
     report("ready", { scene: String(number), points: String(points), cells: String(cells), milliseconds });
   }
 
-  /** What the address asks for: #4-11&scene=2&search=the. */
+  /** What the address asks for: #4-11&scene=2&search=the&query=3. */
   follow() {
     if (this.followed === window.location.hash) return;
     this.followed = window.location.hash;
@@ -488,6 +526,8 @@ class Controls {
     const text = asked.get("search") ?? this.viewer.text ?? "";
     byId("search").value = text;
     this.viewer.text = text;
+    const query = asked.has("query") ? Number(asked.get("query")) : null;
+    this.viewer.query = Number.isInteger(query) ? query : null;
     this.choose(Number.isInteger(number) && this.viewer.scenes[number] ? number : 0);
     const at = (asked.get("at") ?? "").split(",").map(Number);
     const isPlace = at.length === 3 && at.every(Number.isFinite) && at[2] > 0;

@@ -1,6 +1,7 @@
 // What lies below the pointer.
 import { arrayOf } from "./scene.js";
 import { offsetsOf } from "./actors.js";
+import { ownerOf } from "./attention.js";
 import { isTiled, pixelAt } from "./tiles.js";
 
 /** How near the pointer has to be, in pixels. */
@@ -121,10 +122,12 @@ export class Projection {
   }
 }
 
-function nearestPoint(screen, x, y, behind) {
+/** The nearest of all points, or only one of them if it is near. */
+function nearestPoint(screen, x, y, behind, only) {
   let best = null;
   let least = NEAR_POINT ** 2;
-  for (let i = 0; i < screen.length; i += 3) {
+  const [begin, end] = only === undefined ? [0, screen.length] : [3 * only, 3 * only + 3];
+  for (let i = begin; i < end; i += 3) {
     const distance = (screen[i] - x) ** 2 + (screen[i + 1] - y) ** 2;
     if (distance < least && !(screen[i + 2] > behind)) {
       least = distance;
@@ -230,12 +233,14 @@ export function pick(scene, projection, x, y) {
   let front = null;
   const hidesWhatIsBehind = !scene.isFlat;
   for (const part of scene.parts) {
-    if (!part.polys?.count || !part.isPicked) continue;
+    if (!part.polys?.count || !(part.isPicked || part.owners)) continue;
     const found = frontCell(scene, part, projection, x, y);
     if (found && !(front && front.depth <= found.depth)) front = { part, ...found };
   }
-  // What lies on a surface is a little behind it here and there.
-  const behind = front && hidesWhatIsBehind ? front.depth + 0.02 : Infinity;
+  // What lies on a surface is a little behind it here and there. Lines to residues begin within what is drawn of them.
+  const owner = front?.part.owners ? ownerOf(scene, front.part, front.point) : null;
+  const behind = front && hidesWhatIsBehind ? front.depth + (owner ? 0 : 0.02) : Infinity;
+  if (owner && nearestPoint(projection.of(scene, owner.part), x, y, Infinity, owner.point) !== null) return owner;
   for (const part of scene.parts) {
     if ((part.kind !== "discs" && part.kind !== "dots") || !part.isPicked) continue;
     const point = nearestPoint(projection.of(scene, part), x, y, behind);
@@ -246,6 +251,7 @@ export function pick(scene, projection, x, y) {
     const line = nearestLine(scene, part, projection.of(scene, part), x, y, behind);
     if (line !== null) return { part, cell: part.lines.first + line };
   }
+  if (front?.part.owners) return owner;
   if (front) return { part: front.part, point: front.point, cell: front.part.polys.first + front.cell };
   for (const part of scene.parts) {
     const point = part.kind === "image" ? pixelOf(part, projection, x, y) : null;

@@ -666,7 +666,7 @@ def protein(session):
     )
     session.select("/0/0|0")
     session.add("Geometry", "ContactMap")
-    session.do(f"{PROPERTIES}/Structure/1QComboBox0", "set_string", "chain.pdb")
+    session.do(f"{PROPERTIES}/Structure/1QComboBox0", "set_string", "chain.pdb:Atoms")
     session.choose("ContactAtom", "C-alpha")
     session.do(f"{PROPERTIES}/ContactDistance/DoubleRangeWidget/DoubleLineEdit", "set_string", "4")
     session.do(f"{PROPERTIES}/MinimumSeparation/LineEdit0", "set_string", "3")
@@ -680,6 +680,19 @@ def protein(session):
     session.expect(views(*shown), value([0.10, 0.12, 0.17, 0.08], lambda: [
         round(float(share), 2) for share in array("ContactMap1", "Site Attention Share", 2)
     ]))
+    session.select("/0/1|0/1|0")  # the output Ribbon
+    recorded = f"{PROPERTIES}/Recording/1QComboBox0"
+    session.add("Geometry", "BindTokens")
+    session.do(recorded, "set_string", "protein.safetensors")
+    session.apply()
+    session.add("Geometry", "SpatialAttention")
+    session.do(recorded, "set_string", "protein.safetensors")
+    session.set(Head=True)  # their mean
+    session.set(Token=5)
+    session.apply()
+    session.expect(views(*shown), value([29, 31, 33], lambda: sorted(set(
+        array("SpatialAttention1", "sequence")[array("SpatialAttention1", "Attention") > 0.1].tolist()
+    ))))
     session.open("$PARAVIEW_DATA_ROOT/models/protein/checkpoint-2000/config.json")
     session.apply()
     session.add("Geometry", "MutationScan")

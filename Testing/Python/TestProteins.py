@@ -1,6 +1,7 @@
 """Contacts and mutations of the protein that is installed, by NumPy beside the filters."""
 
 import shutil
+import unittest
 
 import attentionatlas as atlas
 import atlastest
@@ -8,7 +9,8 @@ import numpy
 from atlastest import AtlasTest
 from attentionatlas import __main__ as commands, proteins, web
 from attentionatlas._internal import data
-from attentionatlas._internal.proteins import trace
+from attentionatlas._internal.proteins import ribbon
+from chromium import PROGRAM, Chromium
 from paraview import servermanager, simple
 from randomrecording import attention_of
 
@@ -30,6 +32,13 @@ def places():
     """Where the atoms of the chain are."""
     lines = [line for line in CHAIN.read_text(encoding="ascii").splitlines() if line.startswith("ATOM")]
     return numpy.array([[float(line[begin : begin + 8]) for begin in (30, 38, 46)] for line in lines])
+
+
+def water():
+    """A file without a protein."""
+    path = atlastest.OUTPUT / "water.pdb"
+    path.write_text("HETATM    1  O   HOH A   1       1.000   2.000   3.000  1.00  0.00           O\n", encoding="ascii")
+    return path
 
 
 class Proteins(AtlasTest):
@@ -74,16 +83,6 @@ class Proteins(AtlasTest):
         self.assertGreaterEqual(len(ids[0]), len(letters))
         self.assertEqual(ids[1], ids[0])
 
-    def test_prompts_of_python_keep_their_format(self):
-        letters = "GFGPGCLCSSGS"
-        with atlas.open(MODEL) as model:
-            found = []
-            for text, kind in ((" ".join(letters), None), (f">chain\n{letters[:5]}\n{letters[5:]}", "fasta")):
-                with model.record(text, prompt_format=kind) as recording:
-                    found.append(recording.tokens())
-                    self.assertEqual(recording.sequences, 1)
-        self.assertEqual(found[1], found[0])
-
     def test_contacts_of_one_head_are_those_of_its_evidence(self):
         """Also where the model predicts contacts."""
         folder = atlastest.OUTPUT / "esm"
@@ -99,6 +98,32 @@ class Proteins(AtlasTest):
                 best = pairs[numpy.argsort(-scores[tuple(pairs.T)], kind="stable")[:5]]
                 found = numpy.sort(numpy.transpose([first["Query"], first["Key"]]), axis=1) - 1  # behind <cls>
                 numpy.testing.assert_array_equal(found, best)
+
+    def test_proteins_are_recorded_from_texts_and_files(self):
+        """Several, rows of an alignment whose insertions are left out, and what is wrong in one sentence."""
+        with atlas.open(RECORDING) as recording:
+            letters = "".join(recording.tokens())
+            weights = recording.attention(0, 2)
+        fasta = f">one protein\n{letters[:20]}\n{letters[20:]}\n>another\n{letters[::-1]}\n"
+        path = atlastest.OUTPUT / "two.fasta"
+        path.write_text(fasta, encoding="ascii")
+        with atlas.open(FOLDER / "checkpoint-2000" / "config.json") as model:
+            for given in (
+                {"prompts": fasta, "prompt_format": "Fasta"}, {"prompts": fasta.splitlines(), "prompt_format": "fasta"},
+                {"prompt_file": path}, {"prompts": f"#\n>a\n{letters}\n>b\n{letters[35]}ac{letters[34::-1]}", "prompt_format": "A3m"},
+            ):
+                with self.subTest(given=list(given)), model.record(**given) as recording:
+                    found = ["".join(recording.tokens(sequence)) for sequence in range(recording.sequences)]
+                    self.assertEqual(found, [letters, letters[::-1]])
+                    numpy.testing.assert_allclose(recording.attention(0, 2), weights, atol=1e-5)
+            for text, message in (
+                (f">a\n{letters}*", r"sequence 'a': expected residues.*found '\*', a stop, after 36 residues"),
+                (f">a\n{letters}\n>b\ngf", "sequence 'b': expected residues.*found 'g', a lower-case letter"),
+                (f">a\n>b\n{letters}", "sequence 'a': expected residues, found none"),
+                (">a\nGF-G", "found '-'"),
+            ):
+                with self.subTest(text), self.assertRaisesRegex(ValueError, message):
+                    model.record(text, prompt_format="Fasta")
 
     def test_options_are_checked(self):
         with atlas.open(RECORDING) as recording:
@@ -200,34 +225,57 @@ class Proteins(AtlasTest):
             web.main([str(RECORDING), "--only", "structure", "-o", str(page)])
 
     def test_the_page_has_the_chain_and_its_pairs(self):
-        scene = web.contacts_in_space(RECORDING, structure=CHAIN, **LATTICE)
-        tube, residues, lines = scene.parts
+        scene = web.contacts_in_space(RECORDING, structure=CHAIN, sites=[2, 30], **LATTICE)
+        surface, residues, sites, lines = scene.parts
         self.assertEqual(residues["pointArrays"]["Token"].texts[0], "GLY 1")
         numpy.testing.assert_allclose(residues["points"], places(), atol=1e-4)
+        numpy.testing.assert_allclose(sites["points"], places()[[1, 29]], atol=1e-4)
         self.assertEqual(len(lines["cellArrays"]["Query"]), 36)
-        low, high = tube["points"].min(0), tube["points"].max(0)
-        radius = 0.12 * 3.8
-        numpy.testing.assert_allclose(low, places().min(0) - radius, atol=radius / 2)
-        numpy.testing.assert_allclose(high, places().max(0) + radius, atol=radius / 2)
+        # Each point of the tube is on the half of the way to the next residue that is nearer, and around its middle.
+        drawn = numpy.unique(surface["polys"]["points"])
+        owners = surface["owners"][drawn, 0]
+        steps = surface["points"][drawn][:, None] - places()
+        self.assertLess(numpy.linalg.norm(steps, axis=2)[range(len(drawn)), owners].max(), 1.9 + 0.6)
+        self.assertEqual(set(owners), set(range(36)))
+        attention = residues["attention"]
+        found = attention["matrix"].reshape(37, 36) / 65535 * numpy.array(attention["highest"])[:, None]
+        mean = numpy.mean(self.weights, axis=0)
+        numpy.testing.assert_allclose(found, [*mean, mean.mean(axis=0)], atol=1e-5)
+        self.assertEqual(attention["rows"].ravel().tolist(), list(range(36)))
+        one = web.contacts_in_space(RECORDING, layer=0, head=2, structure=CHAIN, **LATTICE).parts[1]["attention"]
+        found = one["matrix"].reshape(37, 36)[:36] / 65535 * numpy.array(one["highest"])[:36, None]
+        numpy.testing.assert_allclose(found, self.weights[2], atol=1e-5)
         with self.assertRaisesRegex(atlas.Missing, "a structure"):
             web.contacts_in_space(RECORDING)
 
-    def test_chains_are_traced_by_their_places(self):
+    def test_chains_are_drawn_by_their_places(self):
         """Of residues that are out of order, of another model than the first, and with a gap."""
         lines = [line for line in CHAIN.read_text(encoding="ascii").splitlines() if line.startswith("ATOM")][:6]
         chosen = [lines[number] for number in (3, 0, 1, 4)]
         path = atlastest.OUTPUT / "disorder.pdb"
         path.write_text("".join(f"MODEL        {model}\n" + "".join(f"{line}\n" for line in chosen) + "ENDMDL\n" for model in (2, 3)))
         with atlas.open(RECORDING):
-            structure = simple.MmcifReader(FileName=str(path))
-            tube, residues = trace(data.fetch(structure), "")
-        self.assertGreater(tube.GetNumberOfPoints(), 0)
-        self.assertEqual(residues.GetNumberOfPoints(), 4)
-        found = numpy.array([residues.GetPoint(i) for i in range(4)])
+            reader = simple.MmcifReader(FileName=str(path))
+            made = ribbon(data.fetch(reader, 1))
+        self.assertGreater(made.surface.GetNumberOfPolys(), 0)
+        found = numpy.array([made.residues.GetPoint(i) for i in range(4)])
         known = numpy.array([[float(line[begin : begin + 8]) for begin in (30, 38, 46)] for line in chosen])
-        self.assertEqual(set(map(tuple, found.round(3))), set(map(tuple, known.round(3))))
-        with self.assertRaisesRegex(ValueError, "found none in chain 'Q'"):
-            trace(data.fetch(structure), "Q")
+        numpy.testing.assert_allclose(found, known, atol=1e-4)
+        with self.assertRaisesRegex(ValueError, "expected a protein with C-alpha atoms, found none"):
+            ribbon(data.fetch(simple.MmcifReader(FileName=str(water())), 1))
+
+    def test_another_chain_is_shown_beside_the_recorded_one(self):
+        """The recorded protein is the second chain, without its first two residues and shifted by 100."""
+        records = [line for line in CHAIN.read_text(encoding="ascii").splitlines() if line.startswith("ATOM")]
+        other = "".join(f"{line}\n" for line in records[:5]) + "TER\n"
+        own = [f"{line[:21]}B{int(line[22:26]) + 100:4}{line[26:30]}{float(line[30:38]) + 30:8.3f}{line[38:]}\n" for line in records[2:]]
+        path = atlastest.OUTPUT / "chains.pdb"
+        path.write_text(other + "".join(own) + "TER\n", encoding="ascii")
+        residues = web.contacts_in_space(RECORDING, structure=path, chain="B", **LATTICE).parts[1]
+        self.assertEqual(residues["attention"]["rows"].ravel().tolist(), [-1] * 5 + list(range(2, 36)))
+        words = residues["pointArrays"]["Token"]
+        self.assertEqual([words.texts[i] for i in words.indices[5:7]], ["GLY 103", "PRO 104"])
+        self.assertEqual(residues["pointArrays"]["Position"].ravel()[:7].tolist(), [-1] * 5 + [2, 3])
 
     def test_mutations(self):
         """Beside recordings of the protein with each residue masked."""
@@ -279,3 +327,127 @@ class Proteins(AtlasTest):
         effects = servermanager.Fetch(scan, idx=3).GetPointData().GetArray("Mean Effect")
         means = servermanager.Fetch(scan, idx=2).GetColumnByName("Mean Effect")
         self.assertEqual([effects.GetValue(i) for i in range(36)], [numpy.float32(means.GetValue(i)) for i in range(36)])
+
+
+class OnScreen:
+    """Where a page shows places: the camera of its scene, which looks along parallel lines."""
+
+    def __init__(self, scene, rectangle):
+        left, top, right, bottom = rectangle
+        camera = scene.camera
+        self.middle = numpy.array(camera["focalPoint"])
+        toward = numpy.array(camera["position"]) - self.middle
+        across = numpy.cross(camera["viewUp"], toward)
+        up = numpy.cross(toward, across)
+        self.axes = [axis / numpy.linalg.norm(axis) for axis in (across, up, toward)]
+        self.scale = (bottom - top) / 2 / camera["parallelScale"]
+        self.corner = ((left + right) / 2, (top + bottom) / 2)
+
+    def __call__(self, points):
+        """x and y in the window, and how near the place is."""
+        x, y, near = ((points - self.middle) @ numpy.transpose(self.axes)).T
+        return numpy.array([self.corner[0] + self.scale * x, self.corner[1] - self.scale * y, near]).T
+
+
+@unittest.skipUnless(PROGRAM, "needs Chromium")
+class Pages(AtlasTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser = cls.enterClassContext(Chromium())
+        cls.path = atlastest.OUTPUT / "structure.html"
+        cls.scene = web.contacts_in_space(RECORDING, structure=CHAIN, sites="1-4", **LATTICE)
+        web.page([web.contact_map(RECORDING, structure=CHAIN, **LATTICE), cls.scene], cls.path)
+        cls.mean = numpy.mean([attention_of(RECORDING, 0, head, causal=False) for head in range(4)], axis=0)
+
+    def setUp(self):
+        super().setUp()
+        self.browser.resize(1000, 900)
+        self.browser.prefer("light")
+
+    def open(self, asks):
+        self.browser.open(self.path, asks)
+        self.assertEqual((self.browser.state("error"), self.browser.console), (None, []))
+
+    def legend(self):
+        return self.browser.run("document.querySelector('#legends .legend').textContent")
+
+    def green(self):
+        """How many pixels of the stage are green: the query's."""
+        path = atlastest.OUTPUT / "structure.png"
+        self.browser.picture(path)
+        left, top, right, bottom = map(round, self.browser.rectangle("#stage"))
+        red, green, blue = numpy.moveaxis(atlastest.read_picture(path)[::-1][top:bottom, left:right, :3].astype(int), 2, 0)
+        return int(((green > red + 40) & (green > blue + 40)).sum())
+
+    def test_the_residue_in_front_is_found(self):
+        """Wherever the page says what residue is at a place of the ribbon, by the triangles that lie there."""
+        self.open("scene=1")
+        left, top, right, bottom = rectangle = self.browser.rectangle("#stage")
+        surface = self.scene.parts[0]
+        corners = OnScreen(self.scene, rectangle)(surface["points"].astype(float))[surface["polys"]["points"].reshape(-1, 3)]
+        owners = surface["owners"].ravel()[surface["polys"]["points"].reshape(-1, 3)]
+
+        def front(place):
+            """The residues of the corners of the triangle in front, if there is one."""
+            a, b, c = (corners[:, k, :2] - place for k in range(3))
+            sides = numpy.array([u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0] for u, v in ((b, c), (c, a), (a, b))])
+            inside = (sides >= 0).all(axis=0) | (sides <= 0).all(axis=0)
+            if not inside.any():
+                return set()
+            depth = (corners[inside, :, 2].T * sides[:, inside]).sum(axis=0) / sides[:, inside].sum(axis=0)
+            return set(owners[numpy.flatnonzero(inside)[depth.argmax()]])
+
+        compared = 0
+        for x in numpy.linspace(left, right, 26)[6:-6]:
+            for y in numpy.linspace(top, bottom, 14)[1:-1]:
+                around = [front((x + i, y + j)) for i, j in ((0, 0), (2, 0), (-2, 0), (0, 2), (0, -2))]
+                known = set.union(*around)
+                if not all(around) or max(known) - min(known) > 1:
+                    continue  # not where the ribbon or a part of it ends
+                self.browser.point(x, y)
+                item = self.browser.state("item") or f"{x} {y}: {around}"
+                if "Query" not in item:  # and no arc is before it
+                    found = dict(row.split(": ", 1) for row in item.split("; "))
+                    self.assertIn(int(found["Position"]), known)
+                    compared += 1
+        self.assertGreater(compared, 10)
+
+    def test_a_click_chooses_the_query(self):
+        self.open("scene=1")
+        self.assertEqual(self.browser.state("query"), None)
+        self.assertRegex(self.legend(), r"Mean attention.*0\.0")
+        self.assertEqual(self.green(), 0)
+        shown = OnScreen(self.scene, self.browser.rectangle("#stage"))
+        screen, surface = shown(places()), shown(self.scene.parts[0]["points"].astype(float))
+        owners = self.scene.parts[0]["owners"].ravel()
+        for query in range(4, 36):  # one before which nothing else is
+            others = surface[(owners != query) & (numpy.linalg.norm(surface[:, :2] - screen[query, :2], axis=1) < 25)]
+            if not len(others) or others[:, 2].max() < screen[query, 2] - 1:
+                break
+        self.browser.click(*screen[query, :2])
+        self.assertEqual(self.browser.state("query"), str(query))
+        name = self.scene.parts[1]["pointArrays"]["Token"].texts[self.scene.parts[1]["pointArrays"]["Token"].indices[query]]
+        self.assertIn(f"Attention of {name}", self.legend())
+        self.assertAlmostEqual(float(self.legend().split()[-1][-5:]), self.mean[query].max(), 2)
+        item = dict(row.split(": ", 1) for row in self.browser.state("item").split("; "))
+        self.assertAlmostEqual(float(item[f"Attention of {name}"]), self.mean[query, query], 3)
+        self.assertEqual(self.browser.run("location.hash"), f"#scene=1&query={query}")
+        self.assertGreater(self.green(), 100)
+        self.browser.click(*screen[query, :2])
+        self.assertEqual((self.browser.state("query"), self.browser.run("location.hash")), (None, "#scene=1"))
+
+    def test_the_address_and_the_map_choose_the_query(self):
+        self.open("scene=1&query=5")
+        self.assertIn("Attention of CYS 6", self.legend())
+        self.open("scene=0")
+        self.browser.run("document.getElementById('stage').focus()")
+        for key in ("ArrowRight", "ArrowRight", "Enter"):
+            self.browser.press(key)
+        item = dict(row.split(": ", 1) for row in self.browser.state("item").split("; "))
+        self.assertEqual(self.browser.state("query"), item["Query"])
+        self.browser.run("document.getElementById('tab-1').click()")
+        self.browser.settle()
+        self.assertIn("Attention of", self.legend())
+        self.open("scene=1&query=400")  # a residue that is not there: the mean
+        self.assertIn("Mean attention", self.legend())

@@ -73,6 +73,10 @@ const Points HeatScale = { 0, 0.001, 0, 0.014, 0.125, 0.129, 0.047, 0.291, 0.25,
   0.429, 0.375, 0.541, 0.135, 0.415, 0.5, 0.736, 0.216, 0.33, 0.625, 0.894, 0.353, 0.194, 0.75,
   0.978, 0.558, 0.035, 0.875, 0.975, 0.798, 0.206, 1, 0.988, 0.998, 0.645 };
 
+/// Heat on a surface whose shade shows its shape: light gray is 0, dark red is 1.
+const Points RibbonScale = { 0, 0.86, 0.87, 0.88, 0.3, 0.99, 0.78, 0.42, 0.65, 0.9, 0.33, 0.12, 1,
+  0.55, 0.02, 0.1 };
+
 /// Lines of attention, on any background: pale to dark amber.
 const Points LineScale = { 0, 1, 0.93, 0.66, 0.5, 0.93, 0.66, 0.08, 1, 0.42, 0.25, 0 };
 
@@ -225,7 +229,8 @@ std::vector<double> ColoredArray::Scale(double largest) const
 {
   if (this->IsHeat() || this->IsSigned())
   {
-    return Stretched(this->IsHeat() ? HeatScale : SignedScale, largest);
+    const Points& heat = this->onRibbon ? RibbonScale : HeatScale;
+    return Stretched(this->IsHeat() ? heat : SignedScale, largest);
   }
   if (this->IsFitted() && this->components > 0)
   {

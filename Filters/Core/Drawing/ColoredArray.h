@@ -27,6 +27,7 @@ struct ColoredArray
   std::string title;     ///< what the field array "... Title" says of its values
   bool hasWords = false; ///< whether its points have words (Token), which are written on them
   bool onPlaces = false; ///< whether its places are tokens (Bind Tokens)
+  bool onRibbon = false; ///< whether they are those of a ribbon (Mmcif Reader), which is shaded
   bool ours = false;     ///< from a filter of this plugin, or computed from such data
 
   /// Sets legend and ours. `field`: the text of the field array with its legend, if there is one.

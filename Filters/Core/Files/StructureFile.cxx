@@ -308,6 +308,7 @@ std::string CheckPdb(std::string_view text, const std::string& source)
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     ++number;
+    const std::size_t charge = lines.size() + columns - 2;
     lines += line.substr(0, line.find_last_not_of('\r') + 1);
     lines.append(columns - std::min(columns, line.size()), ' ') += '\n';
     if (!BeginsWithLetters(line, "atom") && !BeginsWithLetters(line, "heta")) // as gemmi decides
@@ -327,6 +328,11 @@ std::string CheckPdb(std::string_view text, const std::string& source)
       const auto x =
         line.size() < begin + 8 ? std::nullopt : ToNumber<double>(Trimmed(line.substr(begin, 8)));
       require(x && std::isfinite(*x), "a number", begin, 8);
+    }
+    // Where the charge is, files from before 1996 have the end of the number of the line.
+    if (lines.find_first_of("+-", charge) > charge + 1)
+    {
+      lines.replace(charge, 2, "  ");
     }
     const std::string_view residue = Trimmed(line.substr(22, 4));
     const bool isHybrid36 = residue.size() == 4 && IsLetter(residue.front()) &&

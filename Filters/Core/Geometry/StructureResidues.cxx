@@ -48,11 +48,13 @@ struct Residues
   std::string letters;
   std::vector<std::array<double, 3>> places;
   std::vector<bool> sites;
+  std::vector<std::int32_t> numbers;
 
   explicit Residues(std::size_t count)
     : letters(count, Unknown)
     , places(count, Unresolved)
     , sites(count, false)
+    , numbers(count, 0)
   {
   }
 
@@ -63,6 +65,7 @@ struct Residues
       this->letters[i] = atom.letter;
     }
     this->sites[i] = this->sites[i] || atom.isSite;
+    this->numbers[i] = atom.place;
     if (StandsForResidue(atom, chosen) && std::isnan(this->places[i][0]))
     {
       this->places[i] = atom.position;
@@ -167,6 +170,7 @@ PlacedResidues PlaceByTokens(const std::vector<ResidueAtom>& atoms,
   PlacedResidues placed;
   placed.places = found.places;
   placed.sites = found.sites;
+  placed.numbers = found.numbers;
   placed.known = std::min(CountKnown(letters), CountKnown(found.letters));
   for (std::size_t i = 0; i < residues.size(); ++i)
   {
@@ -211,15 +215,18 @@ PlacedResidues PlaceByAlignment(const std::vector<ResidueAtom>& atoms, const std
   const std::vector<std::int64_t> aligned = AlignSequences(letters, found.letters);
   PlacedResidues placed;
   placed.isAligned = true;
+  placed.chain = name;
   placed.known = std::min(CountKnown(letters), CountKnown(found.letters));
   placed.places.assign(letters.size(), Unresolved);
   placed.sites.assign(letters.size(), false);
+  placed.numbers.assign(letters.size(), 0);
   for (std::size_t i = 0; i < letters.size(); ++i)
   {
     if (aligned[i] >= 0)
     {
       placed.places[i] = found.places[aligned[i]];
       placed.sites[i] = found.sites[aligned[i]];
+      placed.numbers[i] = found.numbers[aligned[i]];
       Compare(placed, i, found.letters[aligned[i]], letters[i]);
     }
   }

@@ -37,11 +37,13 @@ struct PlacedResidues
   std::vector<std::array<double, 3>> places; ///< of each residue of the sequence the position of
                                              ///< its atom; NaN if it was not resolved
   std::vector<bool> sites;                   ///< whether an atom of it says that it is one
-  std::int64_t resolved = 0;                 ///< residues with one
-  std::int64_t known = 0;     ///< residues with known letters, of the shorter of both
-  std::int64_t compared = 0;  ///< residues with known letters in both
-  std::int64_t identical = 0; ///< those of them with the same letter
-  bool isAligned = false;     ///< by PlaceByAlignment
+  std::vector<std::int32_t> numbers; ///< its place in the sequence of its chain, from 1; 0: none
+  std::string chain;                 ///< of all of them; empty if they are bound
+  std::int64_t resolved = 0;         ///< residues with one
+  std::int64_t known = 0;            ///< residues with known letters, of the shorter of both
+  std::int64_t compared = 0;         ///< residues with known letters in both
+  std::int64_t identical = 0;        ///< those of them with the same letter
+  bool isAligned = false;            ///< by PlaceByAlignment
 
   /// The share of the compared residues that are the same, from 0 to 1; NaN if none were compared.
   double Identity() const;

@@ -197,7 +197,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--layer", default="all", type=_place, help="whose evidence is shown: a number, or all (default: all)")
     parser.add_argument("--head", default="all", type=_place, help="of the layer: a number, or all (default: all)")
     add_contact_options(parser)
-    parser.add_argument("--sites", default="", metavar="RESIDUES", help='such as a binding site: numbers from 1, as "12 45-48"')
     parser.add_argument("--model", metavar="CONFIG", help="the config.json of the model, for its contact head")
     return parser
 
@@ -205,7 +204,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) -> None:
     """only: as render_named."""
     found = _parser().parse_args(arguments)
-    measured = {name: getattr(found, name) for name in ("layer", "head", "sequence", "sites", *MEASURED)}
+    measured = {name: getattr(found, name) for name in ("layer", "head", "sequence", *MEASURED)}
     try:
         output = Output(**options(found))
         for path in found.recordings:

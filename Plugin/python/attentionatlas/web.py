@@ -35,16 +35,18 @@ from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, h
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.circuit_tables import measures_loss, patching_texts
 from attentionatlas._internal.corpus import Corpus
-from attentionatlas._internal.looks import Look, look_of
+from attentionatlas._internal.looks import Look, bytes_of, look_of
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.names import own
 from attentionatlas._internal.opening import open_file
-from attentionatlas._internal.proteins import MEASURED, add_contact_options, contact_filter, of_heads, trace
+from attentionatlas._internal.proteins import (
+    MEASURED, Ribbon, add_contact_options, contact_filter, mean_attention, of_heads, place_residues, ribbon,
+)
 from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label, open_structure
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.tiles import MapSize
 from attentionatlas._internal.webpage import THEMES, Block, Page, Scene, Texts, checked, json_text
-from attentionatlas._internal.webscene import flat_scene, numbers, scene_in_space
+from attentionatlas._internal.webscene import color_by_attention, flat_scene, numbers, scene_in_space
 
 __dir__ = own(__name__)
 
@@ -61,6 +63,8 @@ Source = Recording | PathLike
 _SHADING: dict[str, Any] = {"Ambient": 0.45, "Diffuse": 0.65}
 #: Points on a side of the torus, at least and at most.
 _SIZES = (2, 4096)
+#: The color of sites: a purple that neither contacts, attention nor the query have.
+_SITE = (0.6, 0.3, 0.75)
 #: Tokens in the table of a head.
 _ROWS = 50
 
@@ -161,23 +165,47 @@ def contact_map(
 
 @_keeps_session
 def contacts_in_space(
-    recording: Source, sequence: int = 0, structure: PathLike | None = None, **measured: Any
+    recording: Source, layer: int | str = "all", head: int | str = "all", sequence: int = 0,
+    structure: PathLike | None = None, **measured: Any,
 ) -> Scene:
-    """The structure of a protein as a tube through its residues, with the strongest pairs of residues as arcs: blue in
-    contact, orange not. Arguments and errors are those of contact_map; Missing without a structure."""
+    """The structure of a protein as a ribbon in the colors of the attention of a residue, which its reader chooses by a click,
+    with the strongest pairs of residues as arcs: blue in contact, orange not. With sites=, as "12 45-48" or a list of numbers
+    from 1, these residues have balls. Other arguments and errors are those of contact_map; Missing without a structure."""
     if structure is None:
         raise Missing("expected a structure")
     with Recording.opened(recording) as opened:
-        made = contact_filter(opened, structure, {"sequence": sequence, **measured})
-        atoms = data.fetch(opened.own(open_structure(structure)))
-        tube, residues = trace(atoms, measured.get("chain", ""))
-        plain: dict[str, Any] = {"color": (0.72, 0.72, 0.72), "light": {"ambient": 0.3, "diffuse": 0.7, "specular": 0.0, "power": 1.0}}
-        shown = [(tube, Look("Chain", **plain)), (residues, Look("Residues", "Token Labels", color=(0.4, 0.4, 0.4)))]
+        made = contact_filter(opened, structure, {"layer": layer, "head": head, "sequence": sequence, **measured})
+        backbone = ribbon(data.fetch(opened.own(open_structure(structure)), 1))
+        rows, positions = place_residues(backbone, data.fetch(made, 4))
+        plain: dict[str, Any] = {"color": (0.8, 0.8, 0.8), "light": {"ambient": 0.25, "diffuse": 0.75, "specular": 0.1, "power": 20.0}}
+        shown = [
+            (backbone.surface, Look("Ribbon", **plain)),
+            (backbone.residues, Look("Residues", "Token Labels", point_size=0, color=(0.4, 0.4, 0.4))),
+            *_sites(backbone), *_shown(made, 4),
+        ]
         caption = (
-            "The chain of the structure, and the strongest pairs of residues by attention, or by the contact head of the "
-            "model, as many as there are residues."
+            "The color of the ribbon is what each residue gets of the attention of the one that is chosen by a click, the green "
+            f"one, or at first of all, by {of_heads(layer, head)}. The arcs are the strongest pairs of residues, as many as there are residues: blue in contact, orange not."
         )
-        return scene_in_space([*shown, *_shown(made, 4)], "Contacts on the structure", caption)
+        scene = scene_in_space(shown, "Contacts on the structure", caption)
+        weights = mean_attention(opened, positions, layer, head, sequence)
+        color_by_attention(scene, weights, positions, rows, backbone.owners)
+        return scene
+
+
+def _sites(backbone: Ribbon) -> list[tuple[Any, Look]]:
+    """Balls at the residues of sites, if there are some."""
+    from vtkmodules.vtkFiltersCore import vtkThresholdPoints
+
+    if not backbone.residues.GetPointData().HasArray("Site"):
+        return []
+    chosen = vtkThresholdPoints()
+    chosen.SetInputData(backbone.residues)
+    chosen.SetInputArrayToProcess(0, 0, 0, 0, "Site")
+    chosen.ThresholdByUpper(1)
+    chosen.Update()
+    legend = {"title": "Sites", "entries": [["site", bytes_of(_SITE)]]}
+    return [(chosen.GetOutput(), Look("Sites", "Point Gaussian", radius=0.9, color=_SITE, legend=legend))]
 
 
 def _begin(
@@ -488,7 +516,8 @@ def _size_of(found: argparse.Namespace) -> dict[str, Any]:
 def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
     """The arguments of a view on the command line."""
     place = {"layer": found.layer, "head": found.head}
-    protein = {"sequence": found.sequence, **{name: getattr(found, name) for name in MEASURED}}
+    chosen = {"layer": "all" if found.layer is None else found.layer, "head": "all" if found.head in (None, "mean") else found.head}
+    protein = {**chosen, "sequence": found.sequence, **{name: getattr(found, name) for name in MEASURED}}
     embedding = {**place, "method": found.method, "seed": found.seed, "perplexity": found.perplexity}
     return {
         "torus": {"size": found.size},

@@ -263,6 +263,78 @@ TEST(StructureFile, CountsResiduesOfPdbWithoutSeqRes)
   EXPECT_THAT(ChainsOf(found), ElementsAre("A4", "B1"));
 }
 
+/// The chain as in entry 1GDR: no name, and columns 73 to 80 are the entry and the number of the
+/// line, which looks like a charge.
+TEST(StructureFile, ReadsPdbFilesFromBefore1996)
+{
+  std::string text;
+  for (const char* const end : { "1GDR 109", "1GDR 110", "1GDR2+11" })
+  {
+    std::string line = PdbAtom("ATOM", "MET", ' ', text.empty() ? "   1 " : "   2 ");
+    text += line.replace(72, std::string::npos, end) + "\n";
+  }
+  EXPECT_THAT(ResiduesOf(ParseStructure(text, "x.pdb")), ElementsAre("1:1", "2:2", "2:2"));
+}
+
+/// As in entries 4ZHL (37A to 37D, numbers left out) and 1IGY: numbers with several insertions, and
+/// insertions that come before their number, in the reverse order of letters.
+TEST(StructureFile, InsertionsFollowTheOrderOfTheFile)
+{
+  const std::string atoms =
+    PdbAtom("ATOM", "THR", 'L', "   1B", 0) + PdbAtom("ATOM", "PHE", 'L', "   1A", 1) +
+    PdbAtom("ATOM", "GLY", 'L', "   1 ", 2) + PdbAtom("ATOM", "SER", 'L', "  37 ", 3) +
+    PdbAtom("ATOM", "SER", 'L', "  37A", 4) + PdbAtom("ATOM", "SER", 'L', "  37B", 5) +
+    PdbAtom("ATOM", "TYR", 'L', "  40 ", 6);
+  const auto places = ElementsAre("L1B:1", "L1A:2", "L1:3", "L37:4", "L37A:5", "L37B:6", "L40:7");
+  EXPECT_THAT(ResiduesOf(ParseStructure(atoms, "x.pdb")), places);
+  const Structure known =
+    ParseStructure(SeqRes('L', 8, "THR PHE GLY SER SER SER TYR TRP") + atoms, "x.pdb");
+  EXPECT_THAT(ResiduesOf(known), places);
+  EXPECT_THAT(ChainsOf(known), ElementsAre("L8"));
+}
+
+/// Two residues in one place, each in a part of the molecules, as in entry 1EJG.
+TEST(StructureFile, ResiduesMayShareAPlace)
+{
+  std::string proline = PdbAtom("ATOM", "PRO", 'A', "   2 ", 1);
+  std::string serine = PdbAtom("ATOM", "SER", 'A', "   2 ", 1);
+  proline[16] = 'A';
+  serine[16] = 'B';
+  const std::string atoms = PdbAtom("ATOM", "GLY", 'A', "   1 ", 0) + proline + serine +
+                            PdbAtom("ATOM", "ALA", 'A', "   3 ", 2);
+  const auto places = ElementsAre("A1:1", "A2:2", "A2:2", "A3:3");
+  EXPECT_THAT(ResiduesOf(ParseStructure(atoms, "x.pdb")), places);
+  EXPECT_THAT(ResiduesOf(ParseStructure(SeqRes('A', 3, "GLY PRO ALA") + atoms, "x.pdb")), places);
+  EXPECT_THAT(ResiduesOf(Mmcif("ATOM CA . GLY A 1 1 ? 1\nATOM CA A PRO A 2 2 ? 1\n"
+                               "ATOM CA B SER A 2 2 ? 1\nATOM CA . ALA A 3 3 ? 1\n",
+                3)),
+    places);
+}
+
+/// Biological assemblies have copies of chains: with names of their own, as in the assembly of
+/// 1F2N, or as further models, as PDB files have them.
+TEST(StructureFile, CopiesOfAnAssemblyCountAlike)
+{
+  std::string text = "data_x\nloop_\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n"
+                     "_atom_site.label_asym_id\n_atom_site.auth_asym_id\n_atom_site.label_seq_id\n"
+                     "_atom_site.auth_seq_id\n";
+  for (const char* const copy : { "A", "A-2", "A-60" })
+  {
+    text +=
+      std::string("1 2 3 ") + copy + " " + copy + " 4 67\n1 2 3 " + copy + " " + copy + " 5 68\n";
+  }
+  const Structure named = ParseStructure(text, "x.cif");
+  EXPECT_THAT(
+    ResiduesOf(named), ElementsAre("A67:4", "A68:5", "A-267:4", "A-268:5", "A-6067:4", "A-6068:5"));
+  EXPECT_THAT(ChainsOf(named), ElementsAre("A5", "A-25", "A-605"));
+  const std::string chain =
+    PdbAtom("ATOM", "GLY", 'A', "  67 ", 0) + PdbAtom("ATOM", "ALA", 'A', "  68 ", 1) + "ENDMDL\n";
+  const Structure models =
+    ParseStructure("MODEL        1\n" + chain + "MODEL        2\n" + chain, "x.pdb");
+  EXPECT_THAT(ResiduesOf(models), ElementsAre("A67:1", "A68:2", "A67:1", "A68:2"));
+  EXPECT_THAT(ChainsOf(models), ElementsAre("A2"));
+}
+
 TEST(StructureFile, ReadsAllModels)
 {
   const std::string model =

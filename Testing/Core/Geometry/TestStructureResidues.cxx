@@ -57,6 +57,18 @@ std::vector<double> XOf(const PlacedResidues& placed)
   return x;
 }
 
+/// A tag that the file does not have, a residue that is not resolved, and a chain that is not asked
+/// for: each residue of the sequence knows its place in the file.
+TEST(StructureResidues, ResiduesKnowTheirPlaces)
+{
+  std::vector<ResidueAtom> atoms = Chain("WWW", 'A');
+  const std::vector<ResidueAtom> own = Chain("ACD FGHI", 'B');
+  atoms.insert(atoms.end(), own.begin(), own.end());
+  const PlacedResidues placed = PlaceByAlignment(atoms, "B", "MMACDEFGHI", ContactAtom::CAlpha);
+  EXPECT_THAT(placed.numbers, ElementsAre(0, 0, 1, 2, 3, 0, 5, 6, 7, 8));
+  EXPECT_EQ(placed.chain, "B");
+}
+
 TEST(StructureResidues, GlycineHasItsCAlpha)
 {
   const PlacedResidues beta = PlaceByAlignment(Chain("MGK"), "", "MGK", ContactAtom::CBeta);

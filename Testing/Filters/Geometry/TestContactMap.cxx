@@ -192,6 +192,13 @@ TEST(ContactMap, ComparesWithAStructure)
   EXPECT_EQ(std::accumulate(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(n), 0.0,
               [](double sum, const auto& pair) { return sum + pair.second; }),
     hits);
+  for (const char* const name : { "Position", "sequence" }) // behind the first special token
+  {
+    const std::vector<double> places = Values(lines->GetFieldData(), name);
+    ASSERT_EQ(places.size(), n);
+    EXPECT_EQ(places.front(), 1);
+    EXPECT_EQ(places.back(), n);
+  }
   const std::vector<double> marks = Values(lines->GetCellData(), "MarkColor");
   EXPECT_EQ(std::count(marks.begin(), marks.end(), 159), static_cast<double>(n) - hits); // orange
 }

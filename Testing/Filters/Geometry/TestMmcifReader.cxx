@@ -112,6 +112,61 @@ ATOM   A 3 9 2 0 0
   EXPECT_THAT(binding.TakeWarnings(), SizeIs(1)); // two residues for four tokens
 }
 
+/// The second of four residues was not resolved: the others are drawn and have their tokens, and
+/// the dashes between them have none.
+TEST(MmcifReader, TheRibbonIsThatOfItsResidues)
+{
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "protein.cif") << R"(data_x
+loop_
+_atom_site.label_atom_id
+_atom_site.label_comp_id
+_atom_site.label_asym_id
+_atom_site.label_seq_id
+_atom_site.Cartn_x
+_atom_site.Cartn_y
+_atom_site.Cartn_z
+CA  GLY A 1 0 0 0
+CB  TRP A 3 9 9 9
+CA  TRP A 3 7 0 0
+CA  LEU A 4 10.8 0 0
+)";
+  Observed<vtkMmcifReader> reader;
+  reader->SetFileName((folder / "protein.cif").c_str());
+  reader->Update();
+  auto* ribbon = vtkPolyData::SafeDownCast(reader->GetOutputDataObject(1));
+  ASSERT_GT(ribbon->GetNumberOfPolys(), 0);
+  EXPECT_EQ(ribbon->GetNumberOfVerts(), 0);
+  EXPECT_EQ(ribbon->GetPoint(1)[0], 7); // first the atoms
+  EXPECT_EQ(ribbon->GetPoint(2)[0], 10.8);
+  vtkPointData* arrays = ribbon->GetPointData();
+  ASSERT_NE(arrays->GetNormals(), nullptr);
+  const std::vector<double> places = Values(arrays, "sequence");
+  const std::vector<std::string> names = Texts(arrays, "residue_name");
+  const std::vector<double> backbone = Values(arrays, "backbone");
+  EXPECT_THAT(places, testing::Each(testing::AnyOf(0, 1, 3, 4)));
+  for (std::size_t i = 0; i < places.size(); ++i)
+  {
+    const double x = ribbon->GetPoint(static_cast<vtkIdType>(i))[0];
+    const bool isDash = places[i] == 0;
+    EXPECT_EQ(names[i], isDash ? "" : x < 1 ? "GLY" : x < 8.9 ? "TRP" : "LEU");
+    EXPECT_EQ(isDash, x > 0.4 && x < 6.7);
+    EXPECT_EQ(backbone[i], 0);
+  }
+  EXPECT_THAT(places, testing::Contains(0));
+
+  On<vtkBindTokens> binding;
+  binding->SetInputConnection(0, reader->GetOutputPort(1));
+  Connect(binding.Get(), 1, DataSetOf(SpatialRecording()));
+  binding->SetMethod(vtkBindTokens::RESIDUES);
+  const std::vector<double> tokens = binding.Points("Bound Token");
+  ASSERT_EQ(tokens.size(), places.size());
+  for (std::size_t i = 0; i < places.size(); ++i)
+  {
+    EXPECT_EQ(tokens[i], places[i] - 1);
+  }
+}
+
 TEST(MmcifReader, NamesWhatIsWrong)
 {
   const TemporaryDirectory folder;

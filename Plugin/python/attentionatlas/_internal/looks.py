@@ -126,6 +126,25 @@ def fixed_scale(name: str) -> Any:
     return _table(vtk_to_numpy(colors.GetScale()).tolist())
 
 
+def ribbon_scale() -> Any:
+    """The table of VTK for attention from 0 to 1 on the ribbon of a protein."""
+    from vtkmodules.vtkCommonCore import vtkFloatArray, vtkStringArray
+    from vtkmodules.vtkCommonDataModel import vtkPolyData
+
+    data = vtkPolyData()
+    for name in ("Attention", "backbone"):
+        array = vtkFloatArray()
+        array.SetName(name)
+        array.InsertNextValue(1)
+        data.GetPointData().AddArray(array)
+    binding = vtkStringArray()
+    binding.SetName("Token Binding")
+    data.GetFieldData().AddArray(binding)
+    colors = class_of("vtkArrayColors")()
+    colors.Read(data, 0, "Attention", True)
+    return _table(vtk_to_numpy(colors.GetScale()).tolist())
+
+
 def _categories(colors: NDArray[Any]) -> Callable[[Any], NDArray[numpy.uint8]]:
     """The colors of numbers from 0 to those of an array."""
     known = numpy.vstack([colors, bytes_of(_NOWHERE)]).astype(numpy.uint8)

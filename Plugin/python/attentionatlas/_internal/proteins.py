@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import functools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
-from vtkmodules.util.numpy_support import vtk_to_numpy
+from numpy.typing import NDArray
+from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
 from attentionatlas._internal.arguments import PathLike, index, some
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.readers import make_filter, open_structure
 
 
 #: Options of the filter ContactMap that commands have.
-MEASURED = ("structure", "chain", "contact_atom", "contact_distance", "minimum_separation")
+MEASURED = ("structure", "chain", "contact_atom", "contact_distance", "minimum_separation", "sites")
 
 
 def unrecorded_layers(recording: Any) -> list[int]:
@@ -56,60 +59,91 @@ def of_heads(layer: int | str, head: int | str) -> str:
     return f"all heads of layer {layer}" if head == "all" else f"layer {layer}, head {head}"
 
 
-def trace(structure: Any, chain: str) -> tuple[Any, Any]:
-    """The chain of a structure, as what Mmcif Reader makes: a tube through its C-alpha atoms in the order of their places,
-    broken where places are missing, and these atoms as points with the arrays Token, such as GLY 12, and Place.
+@dataclass
+class Ribbon:
+    """The backbone of a structure. surface: its triangles with their normals. residues: a point at each C-alpha, with the
+    arrays Token, such as GLY 12, Chain and Place. owners: of each point of the surface the number of its residue; -1: none."""
 
-    chain: empty for the first one. The first model counts, and of an atom with several locations the first. Raises
-    ValueError without residues.
-    """
-    from vtkmodules.vtkCommonCore import vtkIntArray, vtkPoints, vtkStringArray
-    from vtkmodules.vtkCommonDataModel import vtkCellArray, vtkPolyData
-    from vtkmodules.vtkFiltersCore import vtkTriangleFilter, vtkTubeFilter
+    surface: Any
+    residues: Any
+    owners: NDArray[numpy.int32]
+
+
+def ribbon(structure: Any) -> Ribbon:
+    """The output Ribbon of Mmcif Reader in parts. Raises ValueError without residues."""
+    from vtkmodules.vtkCommonCore import vtkPoints
+    from vtkmodules.vtkCommonDataModel import vtkPolyData
 
     arrays = structure.GetPointData()
-    texts = {name: arrays.GetAbstractArray(name) for name in ("atom_types", "chain", "residue_name")}
-    sequence, models, residues = (vtk_to_numpy(arrays.GetArray(name)) for name in ("sequence", "model", "residue"))
-    atoms = [i for i in numpy.flatnonzero(sequence > 0).tolist() if texts["atom_types"].GetValue(i) == "CA"]
-    chain = chain or (texts["chain"].GetValue(atoms[0]) if atoms else "")
-    first = min((models[i] for i in atoms), default=0)
-    found: dict[int, int] = {}
-    for i in atoms:
-        if models[i] == first and texts["chain"].GetValue(i) == chain:
-            found.setdefault(int(sequence[i]), i)
-    if not found:
-        raise ValueError(f"structure: expected C-alpha atoms of a protein, found none in chain '{chain}'.")
-    points, lines, vertices, names, places = vtkPoints(), vtkCellArray(), vtkCellArray(), vtkStringArray(), vtkIntArray()
-    names.SetName("Token")
-    places.SetName("Place")
-    count = 0
-    for place, i in sorted(found.items()):
-        if place - 1 not in found:
-            lines.InsertNextCell(0)
-            count = 0
-        point, count = points.InsertNextPoint(structure.GetPoint(i)), count + 1
-        lines.InsertCellPoint(point)
-        lines.UpdateCellCount(count)
-        vertices.InsertNextCell(1, [point])
-        names.InsertNextValue(f"{texts['residue_name'].GetValue(i)} {residues[i]}")
-        places.InsertNextValue(place)
-    line, marks = vtkPolyData(), vtkPolyData()
-    for data in (line, marks):
-        data.SetPoints(points)
-    line.SetLines(lines)
-    marks.SetVerts(vertices)
-    for array in (names, places):
-        marks.GetPointData().AddArray(array)
-    steps = numpy.linalg.norm(numpy.diff(vtk_to_numpy(points.GetData()), axis=0), axis=1)
-    tube = vtkTubeFilter()
-    tube.SetInputData(line)
-    tube.SetRadius(0.12 * float(numpy.median(steps)) if len(steps) else 1)
-    tube.SetNumberOfSides(12)
-    tube.CappingOn()
-    triangles = vtkTriangleFilter()
-    triangles.SetInputConnection(tube.GetOutputPort())
-    triangles.Update()
-    return triangles.GetOutput(), marks
+    chains, names, insertions = (texts(arrays.GetAbstractArray(name)) for name in ("chain", "residue_name", "insertion"))
+    places, numbers = (vtk_to_numpy(arrays.GetArray(name)) for name in ("sequence", "residue"))
+    known: dict[tuple[str, int], int] = {}
+    firsts: list[int] = []
+    owners = numpy.full(len(places), -1, numpy.int32)
+    for i in numpy.flatnonzero(places > 0).tolist():
+        owners[i] = known.setdefault((chains[i], int(places[i])), len(known))
+        if len(firsts) < len(known):
+            firsts.append(i)  # the atom itself
+    if not firsts:
+        raise ValueError("structure: expected a protein with C-alpha atoms, found none.")
+    surface, residues = vtkPolyData(), vtkPolyData()
+    surface.SetPoints(structure.GetPoints())
+    surface.SetPolys(structure.GetPolys())
+    surface.GetPointData().SetNormals(arrays.GetNormals())
+    points = vtkPoints()
+    points.SetData(numpy_to_vtk(vtk_to_numpy(structure.GetPoints().GetData())[firsts], deep=True))
+    residues.SetPoints(points)
+    add_array(residues, "Token", [f"{names[i]} {numbers[i]}{insertions[i]}" for i in firsts])
+    add_array(residues, "Chain", [chains[i] for i in firsts])
+    add_array(residues, "Place", places[firsts])
+    return Ribbon(surface, residues, owners)
+
+
+def texts(array: Any) -> list[str]:
+    """The values of an array of strings."""
+    return [array.GetValue(i) for i in range(array.GetNumberOfValues())]
+
+
+def add_array(made: Any, name: str, values: Any) -> None:
+    """Adds an array of texts or numbers to the points of a dataset."""
+    from vtkmodules.vtkCommonCore import vtkStringArray
+
+    if isinstance(values, list):
+        array = vtkStringArray()
+        for value in values:
+            array.InsertNextValue(value)
+    else:
+        array = numpy_to_vtk(values, deep=True)
+    array.SetName(name)
+    made.GetPointData().AddArray(array)
+
+
+def place_residues(made: Ribbon, lines: Any) -> tuple[NDArray[numpy.int32], NDArray[Any]]:
+    """Of each residue of a ribbon its row among the recorded residues, -1 for others, by the output Lines of ContactMap; and
+    the positions of these rows in the recorded sequence. Gives the residues the array Position and, if sites are known, Site."""
+    fields = lines.GetFieldData()
+    chain = fields.GetAbstractArray("chain").GetValue(0)
+    places, positions = (vtk_to_numpy(fields.GetArray(name)) for name in ("sequence", "Position"))
+    rows = {int(place): row for row, place in enumerate(places) if place > 0}
+    arrays = made.residues.GetPointData()
+    own = zip(texts(arrays.GetAbstractArray("Chain")), vtk_to_numpy(arrays.GetArray("Place")).tolist())
+    found = numpy.array([rows.get(place, -1) if of == chain else -1 for of, place in own], numpy.int32)
+    add_array(made.residues, "Position", numpy.where(found < 0, -1, positions[found]).astype(numpy.int32))
+    if fields.HasArray("Site"):
+        sites = vtk_to_numpy(fields.GetArray("Site"))
+        add_array(made.residues, "Site", numpy.where(found < 0, 0, sites[found]).astype(numpy.int32))
+    return found, positions
+
+
+def mean_attention(
+    recording: Any, positions: NDArray[Any], layer: int | str, head: int | str, sequence: int
+) -> NDArray[numpy.float64]:
+    """The attention of a head, or the mean of several, between these positions of a sequence: an array [queries, keys].
+    layer, head: a number, or "all"."""
+    layers = recording.layer_numbers if layer == "all" else [layer]
+    matrices = (recording.attention(of, "mean" if head == "all" else head, sequence) for of in layers)
+    chosen = numpy.ix_(positions, positions)
+    return functools.reduce(numpy.add, (matrix[chosen].astype(numpy.float64) for matrix in matrices)) / len(layers)
 
 
 def add_contact_options(parser: argparse.ArgumentParser) -> None:
@@ -119,3 +153,4 @@ def add_contact_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--contact-atom", choices=("CBeta", "CAlpha"), default="CBeta", help="of a residue (default: CBeta)")
     parser.add_argument("--contact-distance", type=float, default=8, metavar="D", help="of contacts, less than this (default: 8)")
     parser.add_argument("--minimum-separation", type=int, default=6, metavar="N", help="of residues in contact, in the sequence (default: 6)")
+    parser.add_argument("--sites", default="", metavar="RESIDUES", help='such as a binding site: numbers from 1, as "12 45-48"')

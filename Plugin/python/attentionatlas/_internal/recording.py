@@ -671,8 +671,9 @@ class Transformer(Circuits):
         generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
         circuit_file=circuit, a Circuit that runs alone, with all else as for patch_from or ablated, and
         targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
-        the prompts; see part(). prompt_format: Fasta, A3m, Lines, OneText or JsonLines, where prompts are what such a file
-        has, as a text or as its lines. Of a model of pictures among words, images are those that <image> in the prompts stands
+        the prompts; see part(). Proteins are prompts, or a prompt_file="proteins.fasta", with prompt_format="Fasta", or "A3m"
+        for rows of an alignment, or as letters with spaces between them; Lines, OneText and JsonLines are other formats. Of a
+        model of pictures among words, images are those that <image> in the prompts stands
         for, and frames_per_film=8 makes videos of them, for <video>. Their pixels are made as by Pillow, or with
         pixels="Torchvision" as by the processors that transformers 5 takes by default.
         Raises ValueError for what the model cannot run.

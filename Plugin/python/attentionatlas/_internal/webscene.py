@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal.data import visible
-from attentionatlas._internal.looks import DISCS, IMAGES, POINTS, SURFACES, Look, bytes_of
+from attentionatlas._internal.looks import DISCS, IMAGES, POINTS, SURFACES, Look, bytes_of, ramp, ribbon_scale, shades
 from attentionatlas._internal.webpage import Scene, Texts
 from attentionatlas._internal.windows import VIEWPOINT
 
@@ -26,6 +26,8 @@ _WORDS = {"Query": "Query Token", "Key": "Key Token", "Token Index": "Token"}
 _DRAWING = ("Normals", "Side", "Radius", "Hidden", "Opacity", "TCoords", "Label", "vtkOriginalPointIds", "vtkGhostType")
 #: Widths of weighted lines, and tokens of a map that are written, as in ParaView.
 _WIDTHS, _LABELS = 5, 256
+#: The query, as in ParaView, and residues that were not recorded.
+_QUERY, _NOWHERE = [51, 230, 51], [150, 150, 150]
 #: The side of labels below columns.
 _BELOW = 3
 
@@ -56,6 +58,34 @@ def scene_in_space(
         "viewAngle": 30.0,
     }
     return Scene(title, caption, False, camera, parts, legends)
+
+
+def color_by_attention(
+    scene: Scene, weights: NDArray[Any], positions: NDArray[Any], rows: NDArray[numpy.int32], owners: NDArray[numpy.int32]
+) -> None:
+    """Lets the page color residues, and what is drawn of them, by the attention of the one that its reader chooses.
+
+    scene: its first two parts are the surface and the residues. weights: [queries, keys]. positions: of both in their
+    sequence. rows: of each residue among them, or -1. owners: of each point of the surface its residue, or -1.
+    """
+    surface, residues = scene.parts[:2]
+    surface.update(owners=owners[:, None], isPicked=False, inherits=False)
+    levels = numpy.vstack([weights, weights.mean(axis=0)])
+    highest = levels.max(axis=1)
+    shares = levels / numpy.where(highest > 0, highest, 1)[:, None]
+    scale = ribbon_scale()
+    residues["attention"] = {
+        "matrix": numpy.round(65535 * shares).astype(numpy.uint16).reshape(-1, 1),
+        "highest": [float(value) for value in highest],
+        "positions": positions.tolist(),
+        "rows": rows[:, None],
+        "colors": numpy.array(shades(scale, 0, 1, 256), numpy.uint8),
+        "mark": _QUERY,
+        "none": _NOWHERE,
+    }
+    legend = ramp(scale, 0, 1, "Mean attention")
+    legend.update(isAttention=True, range=[0.0, float(highest[-1])])
+    scene.legends[:0] = [legend, {"title": "Query", "entries": [["residue", _QUERY]]}]
 
 
 def described(shown: Iterable[tuple[Any, Look]]) -> tuple[list[Any], list[Any]]:
