@@ -95,7 +95,7 @@ class Diagrams(AtlasTest):
     def test_bars_lie_beside_cells_in_small_views(self):
         """What the bar of a Logit Attribution draws is at the right of all cells."""
         recording = simple.RecordingReader(FileName=str(atlastest.DATA / "recordings" / "language-2.safetensors"))
-        model = atlastest.data_model("language-2")
+        model = simple.TransformerReader(FileName=str(atlastest.DATA / "models" / "language-2" / "checkpoint-3000" / "config.json"))
         parts = simple.LogitAttribution(Input=recording, Model=model, Sequence=2)
         right = atlastest.fetch(parts, 1).GetBounds()[1] + 0.5
         for size in ((300, 240), (260, 300), (240, 220)):
