@@ -414,7 +414,7 @@ def saved(session, shown):
     session.select("/0/0/3/0|0")
     session.save("scores.csv")
     session.expect(
-        value(0, lambda: sum(abs(a - b) for a, b in zip(size_of_picture("scores.png"), view_of("Head Scores").ViewSize))),
+        value((True, True), lambda: tuple(colors_in("scores.png", color) for color in (is_black, is_blue))),
         value([], lambda: [word for word in ("Head Scores", "Previous Token") if word not in " ".join(words_of_svg("scores.svg"))]),
         value(b"%PDF-", lambda: (FOLDER / "scores.pdf").read_bytes()[:5]),
         value((16, 0.98), lambda: (len(rows_of("scores.csv")), round(max(float(row["Previous Token"]) for row in rows_of("scores.csv")), 2))),
@@ -429,9 +429,23 @@ def view_of(words):
     return found
 
 
-def size_of_picture(name):
-    """Of a PNG file."""
-    return list(struct.unpack(">II", (FOLDER / name).read_bytes()[16:24]))
+def is_black(pixels):
+    return (pixels < 64).all(axis=-1)
+
+
+def is_blue(pixels):
+    return (pixels[..., 2] > 128) & (pixels[..., 0] < 64)
+
+
+def colors_in(name, is_color):
+    """Whether a PNG file has a color."""
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+    from vtkmodules.vtkIOImage import vtkPNGReader
+
+    reader = vtkPNGReader()
+    reader.SetFileName(str(FOLDER / name))
+    reader.Update()
+    return bool(is_color(vtk_to_numpy(reader.GetOutput().GetPointData().GetScalars()).astype(int)[..., :3]).any())
 
 
 def words_of_svg(name):
@@ -766,7 +780,7 @@ def look_at(place, pixel):
     from paraview import simple
 
     view = view_of("Head Scatter")
-    view.FitToData = 0
+    simple.Render(view)  # at the size that it has by now
     view.CameraFocalPoint, view.CameraPosition = [*place, 0], [*place, 10]
     view.CameraParallelScale = pixel * view.ViewSize[1] / 2
     simple.Render(view)
