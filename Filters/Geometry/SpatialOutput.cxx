@@ -164,7 +164,10 @@ void MakeMark(const ShownQuery& shown, vtkPolyData* output)
   output->GetCellData()->AddArray(index);
   const std::string name = "Query " + TextOf(shown, shown.MainToken());
   ListArrays(std::vector<std::string>(points->GetNumberOfPoints(), name), output->GetPointData())
-    .Text(Names::Token);
+    .Text(Names::Token)
+    .Int(
+      Names::Kind, [](const std::string&) { return 0; }) // a query, whose label lies on its color
+    .Tuples(Names::MarkColor, [](const std::string&) { return ChosenMark; });
   Finish(shown, ChosenMark, Formats::SpatialAttentionMarks, output);
 }
 

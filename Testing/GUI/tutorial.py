@@ -421,7 +421,19 @@ def saved(session, shown):
     )
     session.reset()
     session.load_state(state)
-    session.expect(views(*shown))
+    session.expect(rendered(views(*shown)))
+
+
+def rendered(check):
+    """A check of views that have been loaded."""
+
+    def made():
+        from paraview import simple
+
+        simple.RenderAllViews()
+        return check()
+
+    return made
 
 
 def view_of(words):
