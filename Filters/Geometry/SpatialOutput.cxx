@@ -10,6 +10,7 @@
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
 #include <vtkNew.h>
+#include <vtkPointData.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
 
@@ -55,6 +56,13 @@ Vector Across(const Vector& along, double length)
   size = std::sqrt(size);
   std::for_each(up.begin(), up.end(), [size](double& x) { x /= size; });
   return up;
+}
+
+/// The text of a token; of the mean of all sequences, in which they differ, its position.
+std::string TextOf(const ShownQuery& shown, std::int64_t token)
+{
+  return shown.options.sequence < 0 ? std::to_string(token)
+                                    : TokenText(shown.recording, shown.TokenIndex(token));
 }
 
 /// The cell arrays that all lines and marks have.
@@ -154,6 +162,12 @@ void MakeMark(const ShownQuery& shown, vtkPolyData* output)
   const auto index = NewArray<vtkIdTypeArray>(Names::TokenIndex, output->GetNumberOfCells());
   index->FillValue(static_cast<vtkIdType>(shown.TokenIndex(shown.MainToken())));
   output->GetCellData()->AddArray(index);
+  const std::string name = "Query " + TextOf(shown, shown.MainToken());
+  ListArrays(std::vector<std::string>(points->GetNumberOfPoints(), name), output->GetPointData())
+    .Text(Names::Token)
+    .Int(
+      Names::Kind, [](const std::string&) { return 0; }) // a query, whose label lies on its color
+    .Tuples(Names::MarkColor, [](const std::string&) { return ChosenMark; });
   Finish(shown, ChosenMark, Formats::SpatialAttentionMarks, output);
 }
 
@@ -172,12 +186,7 @@ void MakeTokenTable(const ShownQuery& shown, vtkTable* output)
   ListArrays(tokens, output->GetRowData())
     .Id(Names::TokenIndex, [&](std::int64_t token) { return shown.TokenIndex(token); })
     .Int(Names::Position)
-    .Text(Names::Token,
-      [&](std::int64_t token)
-      {
-        return shown.options.sequence < 0 ? std::to_string(token)
-                                          : TokenText(shown.recording, shown.TokenIndex(token));
-      })
+    .Text(Names::Token, [&](std::int64_t token) { return TextOf(shown, token); })
     .Float(Names::Weight, [&](std::int64_t token) { return shown.ofTokens[token]; });
   ListArrays(places, output->GetRowData())
     .Id(Names::Places, &atlas::TokenPlaces::places)

@@ -10,6 +10,7 @@
 #include "Recorder/ProteinInput.h"
 #include "RecordingRanges.h"
 #include "Run/MaskedMarginals.h"
+#include "Signs.h"
 #include "StructureArrays.h"
 #include "Task.h"
 #include "TransformerConversion.h"
@@ -69,7 +70,7 @@ struct vtkMutationScan::Scan
   }
 
   void FindMeans();
-  void AddSubstitutions(const std::vector<std::size_t>& list, vtkFieldData* data) const;
+  void AddSubstitutions(const std::vector<std::size_t>& list, double own, vtkFieldData* data) const;
   void MakeTable(vtkTable* table) const;
   void MakeImage(vtkInformation* info) const;
   void MakePlaces(vtkTable* table) const;
@@ -100,9 +101,10 @@ void vtkMutationScan::Scan::FindMeans()
   }
 }
 
-/// Adds the arrays of substitutions, numbers place * amino acids + amino acid.
+/// Adds the arrays of substitutions, numbers place * amino acids + amino acid. `own`: the effect of
+/// the amino acid that is there.
 void vtkMutationScan::Scan::AddSubstitutions(
-  const std::vector<std::size_t>& list, vtkFieldData* data) const
+  const std::vector<std::size_t>& list, double own, vtkFieldData* data) const
 {
   constexpr std::size_t width = AminoAcids.size();
   ListArrays(list, data)
@@ -111,7 +113,11 @@ void vtkMutationScan::Scan::AddSubstitutions(
       [this](std::size_t i) { return std::string(1, this->protein.letters[i / width]); })
     .Text(Protein::AminoAcid, [](std::size_t i) { return std::string(1, AminoAcids[i % width]); })
     .Double(Protein::MutationEffect,
-      [this](std::size_t i) { return this->mutants[i] - this->wildType[i / width]; })
+      [this, own](std::size_t i)
+      {
+        const bool isOwn = AminoAcids[i % width] == this->protein.letters[i / width];
+        return isOwn ? own : this->mutants[i] - this->wildType[i / width];
+      })
     .Double(Protein::LogProbability, [this](std::size_t i) { return this->mutants[i]; });
 }
 
@@ -119,7 +125,7 @@ void vtkMutationScan::Scan::MakeTable(vtkTable* table) const
 {
   std::vector<std::size_t> rows(this->mutants.size());
   std::iota(rows.begin(), rows.end(), std::size_t{ 0 });
-  this->AddSubstitutions(rows, table->GetRowData());
+  this->AddSubstitutions(rows, 0, table->GetRowData());
   SetFormat(table, Protein::EffectsFormat);
 }
 
@@ -132,13 +138,15 @@ void vtkMutationScan::Scan::MakeImage(vtkInformation* info) const
     shown.push_back(cell % this->Places() * AminoAcids.size() + cell / this->Places());
   }
   auto* image = vtkImageData::GetData(info);
-  this->AddSubstitutions(shown, image->GetPointData());
+  constexpr double none = std::numeric_limits<double>::quiet_NaN(); // else as white as no effect
+  this->AddSubstitutions(shown, none, image->GetPointData());
   image->GetPointData()->SetActiveScalars(Protein::MutationEffect);
   vtkFieldData* fields = image->GetFieldData();
   ListArrays(LettersOf(this->protein.letters), fields).Text(Names::KeyToken);
   ListArrays(LettersOf(AminoAcids), fields).Text(Names::QueryToken);
   AddField(fields, Names::KeyTitle, std::string("Residue"));
   AddField(fields, Names::QueryTitle, std::string("Amino acid"));
+  AddSigns(fields, "Gray: the residue's own amino acid.");
   SetFormat(image, Protein::EffectsImageFormat);
 }
 

@@ -21,9 +21,10 @@ class vtkMultiBlockDataSet;
 ///
 /// Output port 0: a vtkTable with a row per place and amino acid: Position (int, in the tokens of
 /// the sequence, as of a recording), Token (string, the wild type), Amino Acid (string), Mutation
-/// Effect and Log Probability (double). Output port 1: a vtkImageData with the same arrays, x =
-/// place, y = -amino acid in the order ACDEFGHIKLMNPQRSTVWY, and for its labels the field arrays
-/// Key Token, Query Token, Key Title and Query Title (string). Output port 2: a vtkTable with a row
+/// Effect and Log Probability (double). Output port 1: a vtkImageData with the same arrays, but a
+/// Mutation Effect of NaN at the wild type, x = place, y = -amino acid in the order
+/// ACDEFGHIKLMNPQRSTVWY, and for its labels the field arrays Key Token, Query Token, Key Title,
+/// Query Title and Signs (string). Output port 2: a vtkTable with a row
 /// per place: Position, Token, Mean Effect and Log Probability (double, of the wild type). Output
 /// port 3: the structure with the point array Mean Effect (float; NaN at atoms without a residue).
 ///

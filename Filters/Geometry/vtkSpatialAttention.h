@@ -25,7 +25,9 @@
 /// MarkColor (unsigned char [3]).
 ///
 /// Output 2, vtkPolyData: a vertex at the center of the query, with Token Index, Layer, Head,
-/// Sequence and MarkColor.
+/// Sequence and MarkColor, and for its label, which is seen where something hides it, the point
+/// arrays Token (string, "Query" and its text or, for the mean of all sequences, its position),
+/// Kind (int, 0) and MarkColor.
 ///
 /// Output 3, vtkTable: the tokens of largest value, the largest first: Token Index (row of the
 /// recording's tokens), Position (in the sequence), Token (string), Weight (float, the value),

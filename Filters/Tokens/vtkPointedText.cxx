@@ -169,7 +169,8 @@ public:
     std::istringstream lines(names.empty() ? Names::Weight : names);
     for (std::string name; std::getline(lines, name);)
     {
-      if (const auto number = NumberOf(this->Arrays, name.c_str(), this->Row))
+      const auto number = NumberOf(this->Arrays, name.c_str(), this->Row);
+      if (number && !std::isnan(*number)) // which is no number, as in the gray cells of a map
       {
         constexpr int digits = 4;
         this->Begin() << name << ": " << std::setprecision(digits) << *number;

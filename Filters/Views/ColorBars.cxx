@@ -291,6 +291,17 @@ struct Margins
   double top;
 };
 
+/// Margins that leave a part of a small view to data: each has half of the rest, and what the other
+/// one does not need of its half.
+Margins LeavingSome(const Margins& wanted)
+{
+  constexpr double Most = 0.85;
+  const auto given = [](double margin, double other)
+  { return std::min(margin, std::max(Most - other, Most / 2)); };
+  return { given(wanted.left, wanted.right), given(wanted.right, wanted.left),
+    given(wanted.bottom, wanted.top), given(wanted.top, wanted.bottom) };
+}
+
 /// The margins around our data: beside their color bars and, if all of these are in the lower right
 /// corner, above them. None without bars and axes, unless the view is a diagram, or shows flat
 /// data, below a title.
@@ -347,14 +358,13 @@ std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double widt
   }
   const double right = std::max(isDiagram ? LabelRoom : 0, texts.right + bars);
   const double under = std::max({ bottom, isDiagram ? TextHeight : 0, texts.bottom });
-  const auto share = [dot](double room, double side)
-  { return std::min((room + Gap + dot) / side, 0.4); };
-  std::vector<Margins> rooms = { { share(left, width), share(right, width), share(under, height),
-    share(top, height) } };
+  const auto share = [dot](double room, double side) { return (room + Gap + dot) / side; };
+  std::vector<Margins> rooms = { LeavingSome(
+    { share(left, width), share(right, width), share(under, height), share(top, height) }) };
   if (isLow && bottom == 0)
   {
-    rooms.push_back({ share(left, width), share(isDiagram ? LabelRoom : 0, width),
-      tallest + share(std::max(Gap, under), height), share(top, height) });
+    rooms.push_back(LeavingSome({ share(left, width), share(isDiagram ? LabelRoom : 0, width),
+      tallest + share(std::max(Gap, under), height), share(top, height) }));
   }
   return rooms;
 }

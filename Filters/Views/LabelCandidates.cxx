@@ -138,8 +138,8 @@ void FindRepeated(std::vector<Candidate>& candidates)
 
 bool AreRows(const std::vector<Candidate>& candidates)
 {
-  return std::any_of(candidates.begin(), candidates.end(),
-    [](const Candidate& candidate) { return candidate.back.has_value(); });
+  return std::any_of(candidates.begin(), candidates.end(), [](const Candidate& candidate)
+    { return candidate.back.has_value() && candidate.anchor != Anchor::Free; });
 }
 
 bool AreColumns(const std::vector<Candidate>& candidates)

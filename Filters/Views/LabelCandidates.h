@@ -39,7 +39,7 @@ struct Candidate
   bool isHidden;
   double radius; ///< of the disc whose rightmost point this is
   std::int64_t number;
-  std::optional<Rgb> back; ///< the color behind a marked word of a row
+  std::optional<Rgb> back; ///< the color behind a marked word of a row, or a free one
   std::size_t said = 0;    ///< the bytes at its beginning that all titles in its row have
   bool isFirst = false;    ///< of these
 };

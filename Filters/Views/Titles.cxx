@@ -429,10 +429,25 @@ void SetText(vtkSMViewProxy* view, const char* property, const std::string& text
 
 vtkSMProxy* FirstShown(vtkSMProxy* view)
 {
-  const std::vector<vtkSMProxy*> shown = VisibleIn(view);
-  const auto found = std::find_if(shown.begin(), shown.end(),
-    [](vtkSMProxy* proxy) { return RepresentationHint(proxy) != nullptr; });
-  return found != shown.end() ? *found : nullptr;
+  std::vector<vtkSMProxy*> ours = VisibleIn(view);
+  ours.erase(std::remove_if(ours.begin(), ours.end(),
+               [](vtkSMProxy* proxy) { return RepresentationHint(proxy) == nullptr; }),
+    ours.end());
+  const auto sourceOf = [](vtkSMProxy* representation)
+  { return vtkSMPropertyHelper(representation, "Input").GetAsProxy(); };
+  const auto isStep = [&](vtkSMProxy* of, vtkSMProxy* shown)
+  {
+    const std::vector<vtkSMSourceProxy*> upstream = UpstreamOf(sourceOf(shown));
+    return sourceOf(of) != sourceOf(shown) &&
+           std::find(upstream.begin(), upstream.end(), sourceOf(of)) != upstream.end();
+  };
+  const auto found = std::find_if(ours.begin(), ours.end(),
+    [&](vtkSMProxy* proxy)
+    {
+      return std::none_of(
+        ours.begin(), ours.end(), [&](vtkSMProxy* shown) { return isStep(proxy, shown); });
+    });
+  return found != ours.end() ? *found : nullptr;
 }
 
 std::string MakeTitle(vtkSMProxy* view)

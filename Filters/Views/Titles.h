@@ -13,7 +13,8 @@ namespace AttentionAtlas
 
 class ViewTexts;
 
-/// The first visible representation of our data in a view; null if there is none.
+/// The first visible representation of our data in a view from which no other of them is made, as
+/// the colors of points are made from these; null if there is none.
 vtkSMProxy* FirstShown(vtkSMProxy* view);
 
 /// What a view says of the first that it shows of our data: the source, those of its settings that

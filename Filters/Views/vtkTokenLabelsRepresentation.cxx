@@ -242,7 +242,8 @@ struct vtkTokenLabelsRepresentation::Labels
         isCentered               ? Texts::Along::Middle
         : anchor == Anchor::Left ? Texts::Along::Right
                                  : Texts::Along::Left,
-        isInRow ? Texts::Across::Middle : Texts::Across::Bottom, false, label.candidate->isHidden },
+        isInRow ? Texts::Across::Middle : Texts::Across::Bottom, false, label.candidate->isHidden,
+        label.candidate->back },
       { x, isInRow ? (box.bottom + box.top) / 2. : 1. * box.bottom + Room });
   }
 

@@ -1,11 +1,15 @@
 #include "vtkViewGrowth.h"
 
 #include <vtkActor.h>
+#include <vtkBoundingBox.h>
+#include <vtkCamera.h>
 #include <vtkCommand.h>
+#include <vtkMath.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVGridAxes3DActor.h>
 #include <vtkPVRenderView.h>
+#include <vtkProp.h>
 #include <vtkPropCollection.h>
 #include <vtkProperty.h>
 #include <vtkRenderWindow.h>
@@ -13,6 +17,9 @@
 #include <vtkSmartPointer.h>
 #include <vtkTextProperty.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -21,6 +28,49 @@ namespace
 {
 
 constexpr double PointsPerInch = 72;
+
+/// What else a renderer shows, as far as its bounds are concerned: without them several ranks that
+/// render together cut off what is outside of the bounds of all points, halves of those at the
+/// border too.
+class Surroundings : public vtkProp
+{
+public:
+  static Surroundings* New() { return new Surroundings; }
+  vtkTypeMacro(Surroundings, vtkProp);
+
+  double* GetBounds() override
+  {
+    return this->Box.IsValid() ? (this->Box.GetBounds(this->Bounds.data()), this->Bounds.data())
+                               : nullptr;
+  }
+
+  /// While it renders: a box with this many pixels around the data.
+  void Surround(vtkRenderer* renderer, double pixels)
+  {
+    this->Box.Reset();
+    this->Box.SetBounds(renderer->ComputeVisiblePropBounds());
+    if (!this->Box.IsValid())
+    {
+      return;
+    }
+    vtkCamera* camera = renderer->GetActiveCamera();
+    std::array<double, 3> middle;
+    this->Box.GetCenter(middle.data());
+    const double farthest =
+      std::sqrt(vtkMath::Distance2BetweenPoints(middle.data(), camera->GetPosition())) +
+      this->Box.GetDiagonalLength() / 2;
+    const double half =
+      camera->GetParallelProjection() != 0
+        ? camera->GetParallelScale()
+        : farthest * std::tan(vtkMath::RadiansFromDegrees(camera->GetViewAngle() / 2));
+    this->Box.Inflate(pixels * 2 * half / std::max(renderer->GetSize()[1], 1));
+  }
+  void Reset() { this->Box.Reset(); }
+
+private:
+  vtkBoundingBox Box;
+  std::array<double, 6> Bounds;
+};
 
 /// Enlarges what is in a renderer while it renders. What is enlarged is kept: properties that are
 /// other ones with each rendering would let VTK build all buffers anew.
@@ -40,6 +90,7 @@ public:
     {
       style->SetFontSize(size);
     }
+    this->Around->Reset();
     if (event == vtkCommand::StartEvent)
     {
       this->Enlarge(static_cast<vtkRenderer*>(caller));
@@ -47,6 +98,7 @@ public:
   }
 
   std::shared_ptr<bool> IsOn;
+  vtkNew<Surroundings> Around; ///< which is in the renderer
 
 private:
   /// A copy of a property with larger points and lines.
@@ -64,10 +116,11 @@ private:
     vtkRenderWindow* window = renderer->GetRenderWindow();
     const int tiles = window->GetTileScale()[0];
     const double scale = window->GetDPI() / PointsPerInch * tiles;
-    if (scale == 1 || !*this->IsOn)
+    if (!*this->IsOn)
     {
       return;
     }
+    float largest = 0;
     vtkCollectionSimpleIterator place;
     vtkPropCollection* all = renderer->GetViewProps();
     all->InitTraversal(place);
@@ -77,6 +130,11 @@ private:
       if (actor != nullptr && actor->GetVisibility() != 0)
       {
         vtkProperty* property = actor->GetProperty();
+        largest = std::max({ largest, property->GetPointSize(), property->GetLineWidth() });
+        if (scale == 1)
+        {
+          continue;
+        }
         const auto [entry, isNew] = this->OfShapes.try_emplace(property);
         if (isNew)
         {
@@ -99,6 +157,7 @@ private:
         }
       }
     }
+    this->Around->Surround(renderer, largest * scale / 2);
   }
 
   static Larger Enlarged(vtkProperty* property, Larger larger, double scale)
@@ -139,6 +198,7 @@ void vtkViewGrowth::SetView(vtkPVRenderView* view)
   }
   vtkNew<Growth> growth; // kept alive by the renderer
   growth->IsOn = this->IsOn;
+  view->GetRenderer()->AddViewProp(growth->Around);
   // After all that chooses sizes.
   view->GetRenderer()->AddObserver(vtkCommand::StartEvent, growth, -1);
   view->GetRenderer()->AddObserver(vtkCommand::EndEvent, growth);

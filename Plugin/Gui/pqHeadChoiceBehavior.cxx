@@ -241,6 +241,44 @@ bool Opens(vtkSMSourceProxy* source)
   return hint != nullptr && hint->GetAttribute("opens") != nullptr;
 }
 
+/// What is nearest to a place of a view: the cell under it, if it is one of a head, else the points
+/// in the smallest square around it that has some.
+struct Nearest
+{
+  pqOutputPort* shown = nullptr; ///< null if there is nothing
+  bool isCell = true;
+  std::array<int, 4> region;
+
+  Nearest(pqRenderView* view, int x, int y)
+  {
+    this->look(view, x, y, 0);
+    if (this->shown != nullptr && this->shown->getDataInformation()->GetArrayInformation(
+                                    "Head", vtkDataObject::CELL) != nullptr)
+    {
+      return;
+    }
+    this->isCell = false;
+    int least = this->look(view, x, y, Nearby) ? 0 : Nearby;
+    for (int most = Nearby; least < most;)
+    {
+      const int middle = (least + most) / 2;
+      const bool isThere = this->look(view, x, y, middle);
+      most = isThere ? middle : most;
+      least = isThere ? least : middle + 1;
+    }
+    this->look(view, x, y, least);
+  }
+
+private:
+  bool look(pqRenderView* view, int x, int y, int reach)
+  {
+    this->region = { x - reach, y - reach, x + reach, y + reach };
+    pqDataRepresentation* front = AttentionAtlas::InFront(view, this->region, !this->isCell).shown;
+    this->shown = front != nullptr ? front->getOutputPortFromInput() : nullptr;
+    return this->shown != nullptr;
+  }
+};
+
 /// Opens the filter that the hint of `opener` names, for one head, in a view beside `view`; nullptr
 /// if `opener` has no input.
 pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number, pqView* view)
@@ -450,18 +488,20 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
     pqApplicationCore::instance()->render();
     return;
   }
-  std::array<int, 4> region = { place[0] - Nearby, place[1] - Nearby, place[0] + Nearby,
-    place[1] + Nearby };
   this->Chosen = {};
-  pqDataRepresentation* front = AttentionAtlas::InFront(view, region, true).shown;
-  pqOutputPort* shown = front != nullptr ? front->getOutputPortFromInput() : nullptr;
+  Nearest nearest(view, place[0], place[1]);
+  pqOutputPort* shown = nearest.shown;
   if (shown != nullptr && !Chooses(shown))
   {
     return; // the user's own selection stays as it is
   }
-  if (shown != nullptr)
+  if (shown != nullptr && nearest.isCell)
   {
-    view->selectPointsOnSurface(region.data());
+    view->selectCellsOnSurface(nearest.region.data());
+  }
+  else if (shown != nullptr)
+  {
+    view->selectPointsOnSurface(nearest.region.data());
   }
   if (this->Chosen.port == nullptr)
   {

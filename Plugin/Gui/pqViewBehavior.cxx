@@ -26,6 +26,18 @@
 namespace
 {
 
+/// Replaces an empty render view that was made before the plugin was loaded: it has no title.
+void ReplaceUntitledView()
+{
+  const QString type = pqRenderView::renderViewType();
+  pqView* view = AttentionAtlas::FindEmptyView(type);
+  if (view != nullptr && view->getProxy()->GetProperty("ShowTitle") == nullptr)
+  {
+    pqActiveObjects::instance().setActiveView(
+      AttentionAtlas::CreateOwnView(type, view->getServer()));
+  }
+}
+
 /// Whether nothing but outputs of a source is visible in a view.
 bool ShowsOnly(pqView* view, pqPipelineSource* source)
 {
@@ -65,6 +77,7 @@ void pqViewBehavior::startup()
     SLOT(rename(pqPipelineSource*, const QStringList&)));
   this->connect(pqApplicationCore::instance()->getServerManagerModel(),
     SIGNAL(sourceRemoved(pqPipelineSource*)), SLOT(forget(pqPipelineSource*)));
+  QTimer::singleShot(0, this, ReplaceUntitledView); // once ParaView knows our properties
 }
 
 void pqViewBehavior::shutdown()

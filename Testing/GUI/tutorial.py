@@ -5,12 +5,14 @@ of ParaView it makes the checks of TUTORIAL_SESSION, one after another, each tim
 then says "nothing" or what is not as the tutorial says.
 """
 
+import csv
 import json
 import os
 import pathlib
 import struct
 import sys
 import zlib
+from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
 WINDOW = "pqClientMainWindow"
@@ -21,6 +23,7 @@ LAYOUTS = f"{WINDOW}/centralwidget/MultiViewWidget/CoreWidget"
 # In ParaView, the folder of the log.
 FOLDER = pathlib.Path(os.environ["TUTORIAL_LOG"]).parent if "TUTORIAL_LOG" in os.environ else pathlib.Path(sys.argv[1])
 DIAGRAM, SPACE = "AttentionDiagram", "RenderView"
+EMPTY = "EmptyView/scrollArea/qt_scrollarea_viewport/widgetFoo/ConvertActionsFrame"
 SHEPHERD = "The LORD is my shepherd"
 
 
@@ -48,6 +51,14 @@ class Session:
     def reset(self):
         self.menu("menu_Edit", "actionDelete_All")
 
+    def load_plugin(self):
+        """By hand. CMake puts in the file, and how ParaView names the dialog."""
+        manager = f"{WINDOW}/PluginManagerDialog"
+        self.menu("menuTools", "actionManage_Plugins")
+        self.do(f"{manager}/splitter/localGroup/loadLocal", "activate")
+        self.do(f"{manager}/@ATLAS_FILE_DIALOG@", "filesSelected", "@ATLAS_PLUGIN@")
+        self.do(f"{manager}/buttonBox/1QPushButton0", "activate")
+
     def apply(self):
         self.do(f"{PANEL}/Accept", "activate")
 
@@ -58,6 +69,12 @@ class Session:
     def select(self, place):
         """The item of the pipeline browser at a place, as ParaView writes it."""
         self.do(PIPELINE, "currentChanged", place)
+
+    def click_eye(self, place):
+        """Of the item of the pipeline browser with these rows."""
+        index = "".join(f"/{row}:0" for row in place[:-1]) + f"/{place[-1]}:1"
+        for command, buttons in (("mousePress", 1), ("mouseRelease", 0)):
+            self.do(PIPELINE, command, f"1,{buttons},0,8,8,{index}")
 
     def untick(self, name):
         """The box of a number that can be a choice in words."""
@@ -79,6 +96,11 @@ class Session:
     def mouse(self, frame, command, x, y, buttons=(1, 1), layout=1):
         arguments = f"({x},{y},{buttons[0]},{buttons[1]},0)"
         self.do(f"{frame_of(frame, layout)}/CentralWidgetFrame/Viewport/1QVTKOpenGLNativeWidget0", command, arguments)
+
+    def click(self, frame):
+        """Into a view."""
+        self.mouse(frame, "mousePress", 0.5, 0.5)
+        self.mouse(frame, "mouseRelease", 0.5, 0.5)
 
     def double_click(self, title, place):
         """A double click in the view with these words in its title, where a function says, in the coordinates of its data."""
@@ -102,6 +124,23 @@ class Session:
         self.menu("menu_File", "actionFileSaveData")
         self.do(f"{WINDOW}/FileSaveDialog", "filesSelected", str(FOLDER / name))
         self.do(f"{WINDOW}/WriterSettingsDialog/widget/OKButton", "activate")
+
+    def export(self, name):
+        """The active view."""
+        self.menu("menu_File", "actionExport")
+        self.do(f"{WINDOW}/FileExportDialog", "filesSelected", str(FOLDER / name))
+        self.do(f"{WINDOW}/ProxyWidgetDialog/widget/OKButton", "activate")
+
+    def save_screenshot(self, name):
+        self.menu("menu_File", "actionFileSaveScreenshot")
+        self.do(f"{WINDOW}/SaveScreenshotFileDialog", "filesSelected", str(FOLDER / name))
+        self.do(f"{WINDOW}/SaveScreenshotDialog/widget/OKButton", "activate")
+
+    def load_state(self, number):
+        """That of a check, from 1."""
+        self.menu("menu_File", "actionFileLoadServerState")
+        self.do(f"{WINDOW}/FileLoadServerStateDialog", "filesSelected", str(self.state(number)))
+        self.do("LoadStateOptionsDialog/widget/OKButton", "activate")
 
     def write(self, path):
         lines = [
@@ -274,10 +313,11 @@ def weights(name):
 
 
 def small_model(session):
+    session.load_plugin()
     session.open("$PARAVIEW_DATA_ROOT/trained-n5-h3.safetensors")
     session.apply()
     session.expect(
-        views((SPACE, "")), visible("AttentionTorus1", "TokenPairs1"),
+        views((SPACE, "Attention Torus")), visible("AttentionTorus1", "TokenPairs1"),
         value((25, 25), lambda: (len(array("TokenPairs1", "Correct")), int(array("TokenPairs1", "Correct").sum()))),
         value(25, right_areas),
     )
@@ -292,7 +332,7 @@ def small_model(session):
     session.expect(value(25, right_areas))
     session.add("Small Models", "TorusDeformation")
     session.apply()
-    session.expect(views((SPACE, "")), visible("TorusDeformation1"))
+    session.expect(views((SPACE, "Torus Deformation")), visible("TorusDeformation1"))
 
 
 def right_areas():
@@ -362,6 +402,71 @@ def heads(session):
         views(*shown, (DIAGRAM, "Head Scores", "Previous Token")),
         value((0.98, [0.0, 0.5]), lambda: (best_of(0, "Previous Token", 2), [best_of(n, "Prefix Matching", 1) for n in (0, 1)])),
     )
+    saved(session, [*shown, (DIAGRAM, "Head Scores", "Previous Token")])
+
+
+def saved(session, shown):
+    """What the tutorial ends with, of the heads."""
+    state = len(session.checks)
+    session.save_screenshot("scores.png")
+    session.export("scores.svg")
+    session.export("scores.pdf")
+    session.select("/0/0/3/0|0")
+    session.save("scores.csv")
+    session.expect(
+        value((True, True), lambda: tuple(colors_in("scores.png", color) for color in (is_black, is_blue))),
+        value([], lambda: [word for word in ("Head Scores", "Previous Token") if word not in " ".join(words_of_svg("scores.svg"))]),
+        value(b"%PDF-", lambda: (FOLDER / "scores.pdf").read_bytes()[:5]),
+        value((16, 0.98), lambda: (len(rows_of("scores.csv")), round(max(float(row["Previous Token"]) for row in rows_of("scores.csv")), 2))),
+    )
+    session.reset()
+    session.load_state(state)
+    session.expect(rendered(views(*shown)))
+
+
+def rendered(check):
+    """A check of views that have been loaded."""
+
+    def made():
+        from paraview import simple
+
+        simple.RenderAllViews()
+        return check()
+
+    return made
+
+
+def view_of(words):
+    (found,) = [view for view, _, title in shown_views() if words in title]
+    return found
+
+
+def is_black(pixels):
+    return (pixels < 64).all(axis=-1)
+
+
+def is_blue(pixels):
+    return (pixels[..., 2] > 128) & (pixels[..., 0] < 64)
+
+
+def colors_in(name, is_color):
+    """Whether a PNG file has a color."""
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+    from vtkmodules.vtkIOImage import vtkPNGReader
+
+    reader = vtkPNGReader()
+    reader.SetFileName(str(FOLDER / name))
+    reader.Update()
+    return bool(is_color(vtk_to_numpy(reader.GetOutput().GetPointData().GetScalars()).astype(int)[..., :3]).any())
+
+
+def words_of_svg(name):
+    return ["".join(text.itertext()) for text in ElementTree.parse(FOLDER / name).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def rows_of(name):
+    with open(FOLDER / name, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def best_of(layer, score, digits):
@@ -379,18 +484,21 @@ def points(session):
     session.choose("Method", "t-SNE")
     session.expect(given("HeadEmbedding1", "Perplexity", 30))
     session.apply()
-    shown = views((DIAGRAM, "Attention Matrix"), (SPACE, "Head Embedding", "t-SNE"))
+    def space(*words):
+        return views((DIAGRAM, "Attention Matrix"), (SPACE, *words))
+
     session.expect(
-        shown, value(16 * 410, lambda: len(array("HeadEmbedding1", "Kind"))),
+        space("Head Embedding", "t-SNE"), value(16 * 410, lambda: len(array("HeadEmbedding1", "Kind"))),
         value(["TSNE", 30], lambda: [property_of("HeadEmbedding1", key)[0] for key in ("Method", "Perplexity")]),
     )
     session.add("Tokens", "TokenColors")
     session.choose("By", "Position")
     session.apply()
-    session.expect(shown, visible("TokenColors1", "HeadEmbedding1"))
+    session.expect(space("Token Colors", "Colors by Position"), visible("TokenColors1", "HeadEmbedding1"))
     session.add("Tokens", "TokenSearch")
     session.set(Text="God")
     session.apply()
+    shown = space("Token Search", "Text \u201cGod\u201d")
     session.expect(shown, visible("TokenSearch1", "HeadEmbedding1"))
     session.select("/0/0/1|0")
     session.add("Heads", "AttentionLines")
@@ -580,6 +688,28 @@ def text(session):
             if side == 0
         )),
     )
+    session.select("/0/0/1|0")
+    session.untick("Temperature")
+    session.do(f"{PROPERTIES}/Temperature/DoubleRangeWidget/DoubleLineEdit", "set_string", "0.8")
+    for seed in (1, 2, 1):
+        session.do(f"{PROPERTIES}/Seed/LineEdit0", "set_string", str(seed))
+        session.apply()
+        session.expect(value(True, lambda seed=seed: is_continuation(seed)))
+
+
+#: What was written with each seed.
+WRITTEN = {}
+
+
+def is_continuation(seed):
+    """Whether the recorder has written something else than the likeliest words and than with other seeds, and the same with
+    the same seed."""
+    text = recorded_text("TransformerRecorder1")
+    others = [other for known, other in WRITTEN.items() if known != seed]
+    return (
+        text.startswith("In the beginning God created") and WRITTEN.setdefault(seed, text) == text
+        and text not in ["In the beginning God created, and the full of the LORD, and the", *others]
+    )
 
 
 def training(session):
@@ -624,6 +754,11 @@ def corpus(session):
         views((DIAGRAM, "Head Scatter"), (DIAGRAM, "Top Contexts", "Layer 1", "Head 5")),
         value(10, lambda: len(array("TopContexts1", "Text"))),
     )
+    for place in (between_discs, inside_disc):
+        session.double_click("Head Scatter", place)
+        session.expect(value(True, lambda: property_of("TopContexts1", "Layer") + property_of("TopContexts1", "Head") == NEAREST))
+    session.double_click("Head Scatter", induction_head)
+    session.expect(views((DIAGRAM, "Head Scatter"), (DIAGRAM, "Top Contexts", "Layer 1", "Head 5")))
     session.open("$PARAVIEW_DATA_ROOT/models/language-2/checkpoint-3000/config.json")
     session.apply()
     session.double_click("Top Contexts", lambda: place_of_text(1))
@@ -636,6 +771,62 @@ def corpus(session):
     session.set(Layer=1, Head=5)
     session.apply()
     session.expect(views(*shown, ("XYBarChartView", "Head")))
+
+
+#: The layer and the head of the disc that is nearest to the last double click.
+NEAREST = []
+
+
+def discs():
+    """The middle and the radius of each disc of Head Scatter, and its head."""
+    import numpy
+
+    found = data("HeadScatter1")
+    boxes = numpy.array([found.GetCell(i).GetBounds() for i in range(found.GetNumberOfCells())])
+    heads = numpy.stack([array("HeadScatter1", name) for name in ("Layer", "Head")], axis=1)
+    return boxes[:, 0:4:2] + (boxes[:, 1:4:2] - boxes[:, 0:4:2]) / 2, (boxes[:, 1] - boxes[:, 0]) / 2, heads.tolist()
+
+
+def look_at(place, pixel):
+    """Moves the camera of Head Scatter to a place, with this length of a pixel."""
+    from paraview import simple
+
+    view = view_of("Head Scatter")
+    simple.Render(view)  # at the size that it has by now
+    view.CameraFocalPoint, view.CameraPosition = [*place, 0], [*place, 10]
+    view.CameraParallelScale = pixel * view.ViewSize[1] / 2
+    simple.Render(view)
+    return [*place, 0]
+
+
+def between_discs():
+    """Between two discs that are 8 pixels apart: 1 from one and 7 from the other."""
+    import numpy
+
+    middles, radii, heads = discs()
+    pairs = [(a, b) for a in range(len(heads)) for b in range(len(heads)) if a != b]
+    apart = {pair: numpy.hypot(*(middles[pair[1]] - middles[pair[0]])) - radii[list(pair)].sum() for pair in pairs}
+    (near, far), gap = min(((pair, gap) for pair, gap in apart.items() if gap > 0.005), key=lambda found: found[1])
+    way = middles[far] - middles[near]
+    NEAREST[:] = heads[near]
+    return look_at(middles[near] + way / numpy.hypot(*way) * (radii[near] + gap / 8), gap / 8)
+
+
+def inside_disc():
+    """In the middle of the last disc, 30 pixels from what is around."""
+    middles, radii, heads = discs()
+    NEAREST[:] = heads[-1]
+    return look_at(middles[-1], radii[-1] / 30)
+
+
+def induction_head():
+    """With all discs in view again."""
+    from paraview import simple
+
+    view = view_of("Head Scatter")
+    view.FitToData = 1
+    simple.Render(view)
+    return place_of("HeadScatter1", Layer=1, Head=5)
 
 
 def place_of_text(rank):
@@ -675,6 +866,12 @@ def protein(session):
     session.expect(views(*shown), value((36, 36), lambda: (
         len(array("ContactMap1", "Contact", 1)), int((array("ContactMap1", "Contact", 1) == 1).sum())
     )))
+    session.click(5)
+    session.click_eye((0, 2, 4))
+    session.expect(
+        views(*shown), visible("chain.pdb", "ContactMap1"),
+        value((36, 1), lambda: (data("ContactMap1", 4).GetNumberOfLines(), len(set(map(tuple, array("ContactMap1", "MarkColor", 4)))))),
+    )
     session.set(Sites="1-4")
     session.apply()
     session.expect(views(*shown), value([0.10, 0.12, 0.17, 0.08], lambda: [
@@ -693,6 +890,11 @@ def protein(session):
     session.expect(views(*shown), value([29, 31, 33], lambda: sorted(set(
         array("SpatialAttention1", "sequence")[array("SpatialAttention1", "Attention") > 0.1].tolist()
     ))))
+    session.do(frame_of(5) + "/SplitVertical", "activate")
+    session.do(frame_of(12) + f"/CentralWidgetFrame/{EMPTY}/SpreadSheetView", "activate")
+    session.click_eye((0, 2, 2))
+    shown.append(("SpreadSheetView", ""))
+    session.expect(views(*shown), value([("ContactMap1", 2)], tables))
     session.open("$PARAVIEW_DATA_ROOT/models/protein/checkpoint-2000/config.json")
     session.apply()
     session.add("Geometry", "MutationScan")
@@ -701,6 +903,18 @@ def protein(session):
     session.expect(
         views(*shown, (DIAGRAM, "Mutation Scan")), value(36 * 20, lambda: len(array("MutationScan1", "Mutation Effect", 1)))
     )
+
+
+def tables():
+    """What tables show: sources and ports."""
+    from paraview import simple
+
+    names = {source.GetGlobalID(): name for (name, _), source in simple.GetSources().items()}
+    inputs = [
+        shown.SMProxy.GetProperty("Input") for view, kind, _ in shown_views() if kind == "SpreadSheetView"
+        for shown in view.Representations if shown.Visibility
+    ]
+    return [(names[one.GetProxy(0).GetGlobalID()], one.GetOutputPortForConnection(0)) for one in inputs]
 
 
 def joined(*plays):

@@ -92,6 +92,29 @@ class Diagrams(AtlasTest):
         steps = numpy.diff(begins)
         self.assertLessEqual(numpy.ptp(steps), 3)  # digits begin at other rows by a pixel or two
 
+    def test_bars_lie_beside_cells_in_small_views(self):
+        """What the bar of a Logit Attribution draws is at the right of all cells."""
+        recording = simple.RecordingReader(FileName=str(atlastest.DATA / "recordings" / "language-2.safetensors"))
+        model = simple.TransformerReader(FileName=str(atlastest.DATA / "models" / "language-2" / "checkpoint-3000" / "config.json"))
+        parts = simple.LogitAttribution(Input=recording, Model=model, Sequence=2)
+        right = atlastest.fetch(parts, 1).GetBounds()[1] + 0.5
+        for size in ((300, 240), (260, 300), (240, 220)):
+            view = self.show(parts)
+            self.pixels(view, size)
+            renderer = view.GetClientSideObject().GetRenderer()
+            renderer.SetWorldPoint(right, 0, 0, 1)
+            renderer.WorldToDisplay()
+            edge = renderer.GetDisplayPoint()[0]
+            view.FitToData = 0
+            with_bar = self.pixels(view, size).astype(int)
+            for display in view.Representations:
+                if getattr(display, "ColorArrayName", [None, ""])[1]:
+                    display.SetScalarBarVisibility(view, False)
+            drawn = (abs(self.pixels(view, size) - with_bar) > 40).any(axis=(0, 2)).nonzero()[0]
+            self.assertGreater(len(drawn), 20, size)
+            self.assertGreaterEqual(drawn[0], edge, size)
+            simple.Delete(view)
+
     def test_types_are_those_of_render_views(self):
         for name in ("AttentionMap", "AttentionMatrix", "HeadScores"):
             shown = getattr(simple, name)(Input=self.reader)

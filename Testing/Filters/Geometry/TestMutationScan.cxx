@@ -66,7 +66,22 @@ TEST(MutationScan, HasTheEffectsOfTheOriginal)
   const int last = static_cast<int>(letters.size()) - 1;
   EXPECT_THAT(ExtentOf(image), ElementsAre(0, last, 0, 19, 0, 0));
   EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Mutation Effect");
-  EXPECT_EQ(Values(image->GetPointData(), "Mutation Effect")[3], effects[3 * 20 + 19]); // bottom: Y
+  const std::vector<double> shown = Values(image->GetPointData(), "Mutation Effect");
+  for (std::size_t i = 0; i < shown.size(); ++i)
+  {
+    const std::size_t place = i % letters.size();
+    const std::size_t a = 19 - i / letters.size(); // bottom: Y
+    if (AminoAcids[a] == letters[place])
+    {
+      EXPECT_EQ(effects[place * 20 + a], 0) << i;
+      EXPECT_TRUE(std::isnan(shown[i])) << i;
+    }
+    else
+    {
+      EXPECT_EQ(shown[i], effects[place * 20 + a]) << i;
+    }
+  }
+  EXPECT_EQ(Texts(image->GetFieldData(), "Signs")[0], "Gray: the residue's own amino acid.");
   EXPECT_EQ(Texts(image->GetFieldData(), "Query Token")[19], "Y");
   EXPECT_EQ(Texts(image->GetFieldData(), "Key Token")[2], letters.substr(2, 1));
 }

@@ -109,6 +109,7 @@ TEST(SpatialAttentionFilter, AnswersAProbe)
   spatial->SetProbe(4.8, 1, 0); // of token 3
   EXPECT_THAT(spatial.Points(), ElementsAre(0.125, 0.125, 0, 0.375, 0, 0.5));
   EXPECT_THAT(Values(spatial.Mark()->GetCellData(), "Token Index"), ElementsAre(3));
+  EXPECT_THAT(Texts(spatial.Mark()->GetPointData(), "Token"), ElementsAre("Query d"));
   EXPECT_NEAR(spatial.Mark()->GetPoint(0)[0], 5, 1e-9);
   spatial->SetProbe(0.5, 0, 0); // as near to the first as to the second, both of token 0
   EXPECT_EQ(spatial.Points()[2], 0.25);
