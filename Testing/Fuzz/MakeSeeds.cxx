@@ -413,6 +413,41 @@ void WriteCircuits(const SeedWriter& seeds)
   seeds.Write("Circuit", "heads", ToJson(MakeCircuit(shape, {}, { { 1, 3, EdgeInput::Key, 1 } })));
 }
 
+/// Dictionaries of each kind, of SAELens 6 and of before, for vectors of 4 components.
+void WriteDictionaries(const SeedWriter& seeds)
+{
+  const auto write = [&](const char* name, const std::string& settings, const Tensors& more)
+  {
+    Tensors tensors = { { "W_enc", Numbers({ 4, 6 }) }, { "W_dec", Numbers({ 6, 4 }) },
+      { "b_dec", Numbers({ 4 }) } };
+    tensors.insert(more.begin(), more.end());
+    seeds.Write("Dictionary", name, settings + std::string(1, '\0') + Safetensors(tensors));
+  };
+  const auto vector = [](const char* name, DType dtype = DType::F32)
+  { return Tensors{ { name, Numbers({ 6 }, dtype) } }; };
+  write("standard",
+    R"({"architecture": "standard", "d_in": 4, "d_sae": 6, "normalize_activations": "layer_norm", )"
+    R"("metadata": {"hook_name": "blocks.0.hook_resid_post", )"
+    R"("model_from_pretrained_kwargs": {"center_writing_weights": true}}})",
+    vector("b_enc", DType::F16));
+  write("older",
+    R"({"hook_point": "blocks.1.hook_attn_out", "activation_fn_str": "topk", )"
+    R"("activation_fn_kwargs": {"k": 2}, "normalize_activations": "constant_norm_rescale"})",
+    vector("b_enc"));
+  write("topk",
+    R"({"architecture": "topk", "k": 3, "rescale_acts_by_decoder_norm": true, )"
+    R"("apply_b_dec_to_input": false, "metadata": {"hook_name": "blocks.0.attn.hook_z"}})",
+    vector("b_enc"));
+  Tensors thresholds = vector("b_enc");
+  thresholds.merge(vector("threshold", DType::BF16));
+  write("jumprelu", R"({"architecture": "jumprelu", "hook_name": "blocks.2.hook_resid_pre"})",
+    thresholds);
+  Tensors gates = vector("b_gate");
+  gates.merge(vector("b_mag"));
+  gates.merge(vector("r_mag", DType::F64));
+  write("gated", R"({"architecture": "gated", "hook_name": "blocks.0.hook_resid_mid"})", gates);
+}
+
 void WriteShardIndices(const SeedWriter& seeds)
 {
   seeds.Write("ShardIndex",
@@ -447,6 +482,7 @@ int main(int argc, char** argv)
     WriteCorpora(seeds);
     WriteShardIndices(seeds);
     WriteCircuits(seeds);
+    WriteDictionaries(seeds);
   }
   catch (const std::exception& e)
   {
