@@ -16,10 +16,12 @@ import os
 import pathlib
 import struct
 import sys
+import tempfile
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # sums in one order
 
 import numpy
+from vtkmodules.vtkCommonCore import vtkLogger
 
 import attentionatlas as atlas
 
@@ -30,17 +32,35 @@ FEATURES, ACTIVE, AUXILIARY = 512, 8, 32
 SEED, STEPS, BATCH, RATE, UNUSED = 0, 4000, 1024, 2e-3, 50
 
 
-def mixed(model, texts):
-    """z of all heads at the tokens of texts [tokens, heads d_head]."""
-    recording = model.record(texts, record=["QueriesAndKeys", "Values"], layers=[LAYER], maximum_length=CONTEXT)
+def read(path):
+    """The arrays of a safetensors file, by name."""
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    found = {}
+    for name, tensor in json.loads(data[8 : 8 + length]).items():
+        if name != "__metadata__":
+            begin, end = (8 + length + offset for offset in tensor["data_offsets"])
+            kind = {"F32": "<f4", "I64": "<i8", "I32": "<i4"}.get(tensor["dtype"], "u1")
+            found[name] = numpy.frombuffer(data[begin:end], kind).reshape(tensor["shape"])
+    return found
+
+
+def mixed(model, texts, file):
+    """z of all heads at the tokens of texts [tokens, heads d_head]; the file is for their recording."""
+    with model.record(texts, record=["QueriesAndKeys", "Values"], layers=[LAYER], maximum_length=CONTEXT) as recording:
+        heads, offsets = recording.head_count, numpy.cumsum([0, *recording.lengths])
+        recording.save(file)
+    arrays = read(file)
+    queries, keys, values = (
+        numpy.stack([arrays[f"layers.{LAYER}.heads.{head}.{name}"] for head in range(heads)])
+        for name in ("query", "key", "value")
+    )
     rows = []
-    for sequence in range(recording.sequences):
-        heads = [
-            recording.attention(LAYER, head, sequence) @ recording.values(LAYER, head, sequence)
-            for head in range(recording.head_count)
-        ]
-        rows.append(numpy.concatenate(heads, 1))
-    recording.close()
+    for part in map(slice, offsets[:-1], offsets[1:]):
+        scores = queries[:, part] @ keys[:, part].transpose(0, 2, 1) / queries.shape[2] ** 0.5
+        weights = numpy.tril(numpy.exp(scores - scores.max(2, keepdims=True)))
+        z = weights / weights.sum(2, keepdims=True) @ values[:, part]
+        rows.append(z.transpose(1, 0, 2).reshape(z.shape[1], -1))
     return numpy.concatenate(rows).astype("f4")
 
 
@@ -135,10 +155,14 @@ def main(text, folder):
     lines = pathlib.Path(text).read_text(encoding="utf-8").splitlines()
     stretches = ["\n".join(lines[begin : begin + VERSES]) for begin in range(0, len(lines), VERSES)]
     drawn = numpy.random.default_rng(SEED).permutation(len(stretches))[: TRAINED + HELD_OUT]
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # not that stretches are cut
     model = atlas.open(MODEL)
-    parts = [
-        mixed(model, [stretches[i] for i in drawn[begin : begin + AT_A_TIME]]) for begin in range(0, len(drawn), AT_A_TIME)
-    ]
+    with tempfile.TemporaryDirectory() as temporary:
+        file = pathlib.Path(temporary, "recording.safetensors")
+        parts = [
+            mixed(model, [stretches[i] for i in drawn[begin : begin + AT_A_TIME]], file)
+            for begin in range(0, len(drawn), AT_A_TIME)
+        ]
     weights = train(numpy.concatenate(parts[: TRAINED // AT_A_TIME]))
     save(pathlib.Path(folder) / "language-2", weights)
     rounded = {name: values.astype("f2").astype("f4") for name, values in weights.items()}

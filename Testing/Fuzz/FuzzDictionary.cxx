@@ -30,8 +30,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   {
     return 0;
   }
-  const DoubleMatrix vectors = DoubleMatrix::NullaryExpr(
-    3, inputs, [](Eigen::Index row, Eigen::Index column) { return row - 0.25 * column; });
+  const DoubleMatrix vectors =
+    DoubleMatrix::NullaryExpr(3, inputs, [](Eigen::Index row, Eigen::Index column)
+      { return static_cast<double>(row) - 0.25 * static_cast<double>(column); });
   const SparseCode code = Encode(dictionary, vectors, 1);
   fuzz::Require(code.active.size() == 3 && code.reconstructed.rows() == 3, "a code of each vector");
   for (const std::vector<ActiveFeature>& active : code.active)

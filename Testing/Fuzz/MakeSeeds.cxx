@@ -390,6 +390,13 @@ void WriteCorpora(const SeedWriter& seeds)
   };
   write("plain", SmallStatistics(false));
   write("values", SmallStatistics(true));
+  CorpusStatistics featured = SmallStatistics(false);
+  featured.dictionary = "blocks.1.attn.hook_z, 2 features, 0123456789abcdef";
+  featured.features.resize(2);
+  featured.featureTokens = 4;
+  featured.features[1].active = 3;
+  featured.features[1].contexts = featured.heads[0].contexts[1];
+  write("featured", featured);
   CorpusStatistics older = SmallStatistics(false);
   older.fingerprint = {};
   older.texts.clear();
