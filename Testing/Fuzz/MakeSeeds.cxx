@@ -436,7 +436,7 @@ void WriteDictionaries(const SeedWriter& seeds)
     R"({"architecture": "standard", "d_in": 4, "d_sae": 6, "normalize_activations": "layer_norm", )"
     R"("metadata": {"hook_name": "blocks.0.hook_resid_post", )"
     R"("model_from_pretrained_kwargs": {"center_writing_weights": true}}})",
-    vector("b_enc", DType::F16));
+    vector("b_enc", DType::F64));
   write("older",
     R"({"hook_point": "blocks.1.hook_attn_out", "activation_fn_str": "topk", )"
     R"("activation_fn_kwargs": {"k": 2}, "normalize_activations": "constant_norm_rescale"})",
@@ -446,7 +446,7 @@ void WriteDictionaries(const SeedWriter& seeds)
     R"("apply_b_dec_to_input": false, "metadata": {"hook_name": "blocks.0.attn.hook_z"}})",
     vector("b_enc"));
   Tensors thresholds = vector("b_enc");
-  thresholds.merge(vector("threshold", DType::BF16));
+  thresholds.merge(vector("threshold", DType::F64));
   write("jumprelu", R"({"architecture": "jumprelu", "hook_name": "blocks.2.hook_resid_pre"})",
     thresholds);
   Tensors gates = vector("b_gate");
