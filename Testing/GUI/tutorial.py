@@ -22,6 +22,7 @@ LAYOUTS = f"{WINDOW}/centralwidget/MultiViewWidget/CoreWidget"
 FOLDER = pathlib.Path(os.environ["TUTORIAL_LOG"]).parent if "TUTORIAL_LOG" in os.environ else pathlib.Path(sys.argv[1])
 DIAGRAM, SPACE = "AttentionDiagram", "RenderView"
 SHEPHERD = "The LORD is my shepherd"
+DICTIONARY = pathlib.Path(__file__).resolve().parents[2] / "Data" / "dictionaries" / "language-2" / "sae_weights.safetensors"
 
 
 def frame_of(number, layout=1):
@@ -480,6 +481,43 @@ def weights_of_model(session):
     )
 
 
+def features(session):
+    """Section 4, what one head writes of a sparse dictionary."""
+    session.reset()
+    session.open("$PARAVIEW_DATA_ROOT/recordings/language-2.safetensors")
+    session.apply()
+    session.open("$PARAVIEW_DATA_ROOT/models/language-2/checkpoint-3000/config.json")
+    session.apply()
+    session.select("/0/0|0")
+    session.add("Circuits", "DictionaryFeatures")
+    session.do(f"{PROPERTIES}/DictionaryFile/FileChooser/FileLineEdit", "set_string", str(DICTIONARY))
+    session.set(Sequence=2)
+    session.apply()
+    shown = views((DIAGRAM, "Attention Matrix"), (DIAGRAM, "Dictionary Features", SHEPHERD))
+    session.expect(
+        shown, value((512, 20), lambda: (field_of("DictionaryFeatures1", "Features"), len(set(array("DictionaryFeatures1", "Feature", 1)))))
+    )
+    session.untick("Feature")
+    session.set(Feature=90)
+    session.apply()
+    session.expect(
+        shown, value("head 1.6", lambda: strongest_part("DictionaryFeatures1")),
+        value([" my", " mine", " me"], lambda: array("DictionaryFeatures1", "Token", 3)[:3]),
+    )
+
+
+def field_of(name, field):
+    """A number of the field data."""
+    return int(data(name).GetFieldData().GetArray(field).GetValue(0))
+
+
+def strongest_part(name):
+    """The head that contributes most to a feature."""
+    contributions = array(name, "Contribution", 2)
+    heads = [row for row, head in enumerate(array(name, "Head", 2)) if head >= 0 and contributions[row] == contributions[row]]
+    return array(name, "Component", 2)[max(heads, key=lambda row: contributions[row])]
+
+
 def circuit_of(name):
     """What Save Data wrote."""
     return json.loads((FOLDER / f"{name}.circuit").read_text(encoding="utf-8"))
@@ -699,7 +737,7 @@ def joined(*plays):
 
 #: The sessions: what of the tutorial each plays.
 SESSIONS = {
-    "Small": small_model, "Heads": heads, "Points": joined(points, lens), "Weights": weights_of_model,
+    "Small": small_model, "Heads": heads, "Points": joined(points, lens), "Weights": weights_of_model, "Features": features,
     "Run": joined(picture, text, training), "Corpus": joined(corpus, protein),
 }
 
