@@ -1,5 +1,7 @@
 """Features of sparse dictionaries: what NumPy computes from the activations and weights of the original code."""
 
+import os
+import subprocess
 import unittest
 
 import atlastest
@@ -285,6 +287,11 @@ class DictionaryFeatures(AtlasTest):
                 saved = corpus.save(atlastest.OUTPUT / "of-features.safetensors")
                 with atlas.open(saved) as again:
                     self.assertTrue(again.contexts(feature=5).equals(corpus.contexts(feature=5)))
+        by_command = saved.with_name("of-features-by-command.safetensors")
+        arguments = [str(GPT2), text, "--tokens", "0", "--dictionary", path, "-o", str(by_command)]
+        subprocess.run([os.environ["ATLAS_PROGRAM"], "corpus", *arguments], check=True, capture_output=True)
+        with atlas.open(by_command) as again, atlas.open(saved) as last:
+            self.assertTrue(again.contexts(feature=5).equals(last.contexts(feature=5)))
         self.assertGreater(shown, len(INPUTS) * SEQUENCES)
 
     def test_a_corpus_goes_on_with_the_same_dictionary(self):
