@@ -1,6 +1,6 @@
 """The tutorial, played as a new user would: the clicks of each section, and what the window then has to show.
 
-tutorial.py FOLDER writes a session for each entry of SESSIONS, with a picture beside, and prints their names. As a script
+tutorial.py FOLDER DATA writes a session for each entry of SESSIONS, with a picture beside, and prints their names. As a script
 of ParaView it makes the checks of TUTORIAL_SESSION, one after another, each time the session saves a state. TUTORIAL_LOG
 then says "nothing" or what is not as the tutorial says.
 """
@@ -18,11 +18,13 @@ PIPELINE = f"{WINDOW}/pipelineBrowserDock/pipelineBrowser"
 PANEL = f"{WINDOW}/propertiesDock/propertiesPanel"
 PROPERTIES = f"{PANEL}/scrollArea/qt_scrollarea_viewport/scrollAreaWidgetContents/PropertiesFrame/ProxyPanel"
 LAYOUTS = f"{WINDOW}/centralwidget/MultiViewWidget/CoreWidget"
-# In ParaView, the folder of the log.
-FOLDER = pathlib.Path(os.environ["TUTORIAL_LOG"]).parent if "TUTORIAL_LOG" in os.environ else pathlib.Path(sys.argv[1])
+# In ParaView, the folder of the log, and no data: what sessions read is in them.
+FOLDER, DATA = (
+    (pathlib.Path(os.environ["TUTORIAL_LOG"]).parent, None) if "TUTORIAL_LOG" in os.environ
+    else map(pathlib.Path, sys.argv[1:])
+)
 DIAGRAM, SPACE = "AttentionDiagram", "RenderView"
 SHEPHERD = "The LORD is my shepherd"
-DICTIONARY = pathlib.Path(__file__).resolve().parents[2] / "Data" / "dictionaries" / "language-2" / "sae_weights.safetensors"
 
 
 def frame_of(number, layout=1):
@@ -490,12 +492,14 @@ def features(session):
     session.apply()
     session.select("/0/0|0")
     session.add("Circuits", "DictionaryFeatures")
-    session.do(f"{PROPERTIES}/DictionaryFile/FileChooser/FileLineEdit", "set_string", str(DICTIONARY))
+    file = f"{DATA}/dictionaries/language-2/sae_weights.safetensors"
+    session.do(f"{PROPERTIES}/DictionaryFile/FileChooser/FileLineEdit", "set_string", file)
     session.set(Sequence=2)
     session.apply()
     shown = views((DIAGRAM, "Attention Matrix"), (DIAGRAM, "Dictionary Features", SHEPHERD))
     session.expect(
-        shown, value((512, 20), lambda: (field_of("DictionaryFeatures1", "Features"), len(set(array("DictionaryFeatures1", "Feature", 1)))))
+        shown, value(512, lambda: field_of("DictionaryFeatures1", "Features")),
+        value(20, lambda: len(set(array("DictionaryFeatures1", "Feature", 1)))),
     )
     session.untick("Feature")
     session.set(Feature=90)
