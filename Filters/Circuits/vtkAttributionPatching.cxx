@@ -202,14 +202,6 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
     atlas::CheckCircuit(*result.file, model.GetConfig(), this->CircuitFile);
   }
   const bool ofEdges = this->Circuit == EDGES || (result.file && !result.file->edges.empty());
-  if (ofEdges)
-  {
-    atlas::CheckEdgeCircuits(model.GetConfig());
-  }
-  if (this->ExactEdges > 0)
-  {
-    atlas::CheckEdgeCircuits(model.GetConfig(), "ExactEdges");
-  }
   const bool edges = this->Edges || ofEdges || this->ExactEdges > 0;
   const auto format = static_cast<atlas::PromptFormat>(this->PromptFormat);
   atlas::TransformerInput prompt;

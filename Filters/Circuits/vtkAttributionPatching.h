@@ -124,14 +124,12 @@ public:
   vtkGetMacro(Exact, bool);
   vtkBooleanMacro(Exact, bool);
 
-  /// How many of the strongest edges are patched in a run of their own, too, of models as for
-  /// circuits of edges; 0: none. Default: 0.
+  /// How many of the strongest edges are patched in a run of their own, too; 0: none. Default: 0.
   vtkSetClampMacro(ExactEdges, int, 0, VTK_INT_MAX);
   vtkGetMacro(ExactEdges, int);
 
   /// Whether circuits are run alone: NO_CIRCUIT; those of the strongest NODES; of the strongest
-  /// EDGES, of models without normalizations of what attention and MLP add; or that FROM_FILE,
-  /// which the graph then shows. Default: NO_CIRCUIT.
+  /// EDGES; or that FROM_FILE, which the graph then shows. Default: NO_CIRCUIT.
   vtkSetClampMacro(Circuit, int, NO_CIRCUIT, FROM_FILE);
   vtkGetMacro(Circuit, int);
 

@@ -23,6 +23,9 @@ namespace AttentionAtlas
 /// Field data of Top Contexts (string): by what texts were found.
 inline constexpr const char* MeasureField = "Measure";
 
+/// And (double): of the tokens of the text, the part at which a feature is active.
+inline constexpr const char* ActiveShareField = "Active Share";
+
 /// Replaces the content of `output`.
 void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable* output);
 

@@ -1,6 +1,7 @@
 #include "vtkCorpusStatistics.h"
 
 #include "ArrayNames.h"
+#include "Circuits/SparseDictionary.h"
 #include "Corpus/CorpusFile.h"
 #include "Corpus/CorpusRun.h"
 #include "CorpusConversion.h"
@@ -91,6 +92,7 @@ atlas::CorpusOptions vtkCorpusStatistics::GetOptions() const
   options.sinkThreshold = this->SinkThreshold;
   options.agreement = this->Agreement;
   options.batch = this->BatchTokens;
+  options.dictionary = this->DictionaryFile;
   return options;
 }
 
@@ -106,7 +108,13 @@ std::string vtkCorpusStatistics::KeyOf(const atlas::OpenTransformer& model) cons
   {
     key << " layer " << layer;
   }
-  for (const std::string& file : this->Files)
+  std::vector<std::string> files = this->Files;
+  if (!this->DictionaryFile.empty())
+  {
+    files.push_back(atlas::DictionaryWeights(this->DictionaryFile).string());
+    files.push_back((std::filesystem::path(files.back()).parent_path() / "cfg.json").string());
+  }
+  for (const std::string& file : files)
   {
     std::error_code ignored;
     key << '\n'
@@ -145,7 +153,8 @@ void vtkCorpusStatistics::RequireMemory(
   const atlas::CorpusMemory memory = atlas::EstimateCorpusMemory(
     model, statistics.options, atlas::KindsAfterBatch(model, statistics));
   AttentionAtlas::RequireMemory(static_cast<double>(memory.Total(ranks > 1 ? 2 : 1)),
-    "the statistics of all heads", "choose fewer Layers, or switch Agreement off.");
+    "the statistics of all heads",
+    "choose fewer Layers, fewer Contexts of features, or switch Agreement off.");
 }
 
 /// Goes on with all ranks. What was known is lost if it fails.
@@ -215,6 +224,10 @@ void vtkCorpusStatistics::Execute(Task& task)
     task.Reads(file.c_str());
   }
   task.Reads(this->ContinueFrom.c_str());
+  if (!this->DictionaryFile.empty())
+  {
+    task.Reads(atlas::DictionaryWeights(this->DictionaryFile).string().c_str());
+  }
   const auto model = ToTransformer(input);
   const std::string path = FieldText(input->GetFieldData(), ModelFileField);
   const std::string key = this->KeyOf(*model);

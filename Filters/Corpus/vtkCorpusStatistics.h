@@ -103,6 +103,12 @@ public:
   vtkGetMacro(Agreement, bool);
   vtkBooleanMacro(Agreement, bool);
 
+  /// The file of a sparse dictionary as vtkDictionaryFeatures reads it, or its folder: how often
+  /// its features are active, and their strongest contexts, are measured, too. Its layer must be
+  /// among those that are measured. Null or empty: none. Default: none.
+  vtkSetStdStringFromCharMacro(DictionaryFile);
+  vtkGetCharFromStdStringMacro(DictionaryFile);
+
   /// Batch size in tokens, at least 1. Statistics depend on it by the order in which
   /// floats are added only. Default: 1024.
   vtkSetClampMacro(BatchTokens, int, 1, 1 << 24);
@@ -145,6 +151,7 @@ private:
   bool SampleValues = false;
   double SinkThreshold = 0.3;
   bool Agreement = true;
+  std::string DictionaryFile;
   int BatchTokens = 1024;
   std::string ContinueFrom;
   std::shared_ptr<State> Kept;

@@ -1,6 +1,7 @@
 #include "vtkTopContexts.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
 #include "Corpus/ScoreParts.h"
 #include "CorpusConversion.h"
 #include "DataFormat.h"
@@ -58,13 +59,14 @@ constexpr const char* Ellipsis = "\u2026";
 
 bool IsNear(const TopContext& context, std::int32_t position, int around)
 {
-  return std::abs(position - context.query) <= around || std::abs(position - context.key) <= around;
+  return std::abs(position - context.query) <= around ||
+         (context.key >= 0 && std::abs(position - context.key) <= around);
 }
 
 std::string TokenAt(
   const atlas::CorpusStatistics& statistics, const TopContext& context, std::int32_t position)
 {
-  return KindText(statistics, FindKind(statistics, context.tokens[position]));
+  return position < 0 ? "" : KindText(statistics, FindKind(statistics, context.tokens[position]));
 }
 
 /// About how wide a label is, in rows, with the space behind it.
@@ -234,10 +236,14 @@ private:
   {
     const bool hasBoth = std::any_of(
       this->Marks.begin(), this->Marks.end(), [](const Word& mark) { return mark.kind == BOTH; });
+    const bool hasKeys =
+      this->Marks.empty() || std::any_of(this->Marks.begin(), this->Marks.end(),
+                               [](const Word& mark) { return mark.kind != QUERY; });
     atlas::ColorLegend legend("Token");
-    for (const auto& [kind, name] : { std::pair(QUERY, "query"), { KEY, "key" }, { BOTH, "both" } })
+    for (const auto& [kind, name] :
+      { std::pair(QUERY, hasKeys ? "query" : "active"), { KEY, "key" }, { BOTH, "both" } })
     {
-      if (kind != BOTH || hasBoth)
+      if (kind == QUERY || (kind == KEY && hasKeys) || (kind == BOTH && hasBoth))
       {
         legend.Add(MarkColors.at(kind), name);
       }
@@ -271,6 +277,24 @@ std::string TextOf(const atlas::CorpusStatistics& statistics, const TopContext& 
   return text;
 }
 
+/// The strongest texts of a feature. Throws OptionError unless the statistics have it.
+std::vector<TopContext> TextsOfFeature(const atlas::CorpusStatistics& statistics, int feature)
+{
+  const auto count = static_cast<std::int64_t>(statistics.features.size());
+  atlas::ThrowIf<atlas::OptionError>(count == 0,
+    "Feature: expected -1, a head's texts, for "
+    "statistics without a dictionary, found ",
+    feature, ".");
+  atlas::ThrowIf<atlas::OptionError>(feature < -1 || feature >= count,
+    "Feature: expected one from 0 to ", count - 1, ", or -1 for the head, found ", feature, ".");
+  std::vector<TopContext> contexts = statistics.features[feature].contexts;
+  for (TopContext& context : contexts)
+  {
+    context.key = -1;
+  }
+  return contexts;
+}
+
 /// The name of a measure, with what it counts otherwise than the model does.
 std::string MeasureText(const atlas::CorpusStatistics& statistics, int measure)
 {
@@ -291,8 +315,14 @@ vtkTopContexts::vtkTopContexts()
 
 void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, Task& task)
 {
-  const std::size_t head = atlas::FindCorpusHead(statistics, this->Layer, this->Head);
-  std::vector<TopContext> contexts = statistics.heads[head].contexts.at(this->Measure);
+  const bool isFeature = this->Feature != -1;
+  const auto ofHead = [&]
+  {
+    return statistics.heads[atlas::FindCorpusHead(statistics, this->Layer, this->Head)].contexts.at(
+      this->Measure);
+  };
+  std::vector<TopContext> contexts =
+    isFeature ? TextsOfFeature(statistics, this->Feature) : ofHead();
   const std::size_t kept = contexts.size();
   contexts.resize(std::min(kept, static_cast<std::size_t>(this->Top)));
 
@@ -346,11 +376,24 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, Task& task)
     AddField(prompts->GetFieldData(), Names::Query, recorded.query);
     AddField(prompts->GetFieldData(), Names::Key, recorded.key);
   }
-  this->AddHead(task);
+  if (!isFeature)
+  {
+    this->AddHead(task);
+  }
   for (int port = 0; port < 5; ++port)
   {
     vtkFieldData* fields = task.Output<vtkDataObject>(port)->GetFieldData();
-    AddField(fields, MeasureField, MeasureText(statistics, this->Measure));
+    AddField(
+      fields, MeasureField, isFeature ? "Activation" : MeasureText(statistics, this->Measure));
+    if (isFeature)
+    {
+      AddField(fields, Names::Feature, this->Feature);
+      AddField(
+        fields, Names::HookName, statistics.dictionary.substr(0, statistics.dictionary.find(',')));
+      AddField(fields, ActiveShareField,
+        static_cast<double>(statistics.features[this->Feature].active) /
+          static_cast<double>(std::max<std::int64_t>(statistics.featureTokens, 1)));
+    }
     AddListed(fields, contexts.size(), kept, "texts");
   }
 }

@@ -4,11 +4,13 @@
 
 #include <vtkCorpusAlgorithm.h>
 
-/// The strongest contexts of a head over a corpus. A text is a window of a document. Its best pair
-/// of a query and a key counts: by their score or weight, where the key is neither the query nor
-/// the first token; or its best query, by what the head writes or adds to the logit of the next
-/// token, with the key of its largest weight. In scores ALiBi counts by distance, as slope x (key -
-/// query): scores of different places can be compared, and the attention is the same.
+/// The strongest contexts of a head over a corpus, or of a feature of a sparse dictionary. A text
+/// is a window of a document. Its best pair of a query and a key counts: by their score or weight,
+/// where the key is neither the query nor the first token; or its best query, by what the head
+/// writes or adds to the logit of the next token, with the key of its largest weight. In scores
+/// ALiBi counts by distance, as slope x (key - query): scores of different places can be compared,
+/// and the attention is the same. Of a feature the token counts at which it is strongest in the
+/// window; it is the query, and there is no key: the position -1.
 ///
 /// Output port 0, a vtkTable with a row per text: Rank (int, from 1), Value (double), Document,
 /// Position (id type: of the query in the document), Query, Key (int: positions in the window),
@@ -26,8 +28,9 @@
 /// Output port 3, a vtkTable with the tokens of the windows, for the second input of
 /// vtkTransformerRecorder: Sequence, Position and TokenId (int). Field data of all: Layer, Head and
 /// Measure (string), such as "Score, with the bias of ALiBi by distance", and if there are more
-/// texts Listed (string), such as "10 of 20 texts"; of this one, if it has a single text, also
-/// Query and Key (int), their positions.
+/// texts Listed (string), such as "10 of 20 texts"; of a feature, in place of the head, Feature
+/// (int), Hook Name (string) and Active Share (double, of the tokens where it is active); of this
+/// one, if it has a single text, also Query and Key (int), their positions.
 ///
 /// Output port 4, a vtkPolyData with a rectangle around each text, for views to select it: the cell
 /// array Rank.
@@ -49,6 +52,11 @@ public:
   vtkSetClampMacro(Measure, int, SCORE, NEXT_TOKEN_EFFECT);
   vtkGetMacro(Measure, int);
 
+  /// The feature of the dictionary of the statistics, from 0, whose texts are shown in place of
+  /// those of a head; -1: those of the head. Default: -1.
+  vtkSetMacro(Feature, int);
+  vtkGetMacro(Feature, int);
+
   /// The largest number of texts, at least 1. Default: 10.
   vtkSetClampMacro(Top, int, 1, VTK_INT_MAX);
   vtkGetMacro(Top, int);
@@ -68,6 +76,7 @@ protected:
 
 private:
   int Measure = ATTENTION;
+  int Feature = -1;
   int Top = 10;
   int Around = 5;
   int Recorded = 0;

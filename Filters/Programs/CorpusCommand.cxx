@@ -56,6 +56,9 @@ cxxopts::Options CorpusArguments(const std::string& name)
   AddNumber(add, "samples", "tokens whose queries and keys are kept, for the parts of scores",
     std::to_string(defaults.samples));
   add("sample-values", "keep their values, too, for the parts of what heads write");
+  add("dictionary",
+    "a sparse dictionary of SAELens, whose features are measured, too: its file or folder",
+    value<std::string>());
   AddNumber<double>(add, "sink-threshold",
     "a query is at a sink if its weight of the first token is above this", "0.3");
   add("no-agreement", "do not compare the attention of all heads");
@@ -85,6 +88,7 @@ CorpusOptions CorpusOptionsOf(const cxxopts::ParseResult& parsed)
   options.contexts = count("contexts", 0);
   options.samples = count("samples", 0);
   options.sampleValues = parsed.count("sample-values") != 0;
+  options.dictionary = Given(parsed, "dictionary");
   options.sinkThreshold = Checked<double>(parsed, "sink-threshold", "0 to 1",
     [](double threshold) { return threshold >= 0 && threshold <= 1; });
   options.agreement = parsed.count("no-agreement") == 0;

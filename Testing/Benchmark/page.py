@@ -310,6 +310,12 @@ def circuits(of):
         ("skip-trigrams of a head, all 50,257 sources", "SkipTrigrams", {"sources": 0}),
         ("activation patching, 15 tokens, 144 heads (the default)", "Patching", {"kind": 0}),
         ("activation patching, 15 tokens, residual stream at 180 places", "Patching", {"kind": 1}),
+        ("recording 15 tokens, for comparison", "Recording", {}),
+        ("attribution: a run in double precision", "Run", {}),
+        ("attribution: a backward pass", "Backward", {}),
+        ("attribution: all 32,491 edges ranked", "Edges", {}),
+        ("an exact edge", "ExactEdge", {}),
+        ("a circuit of all edges", "CircuitOfEdges", {}),
     )
     found = [(title, of.one(family, **arguments)) for title, family, arguments in names]
     rows = [[title, time(seconds(result)), time(seconds(result, "cpu_time"))] for title, result in found if result]

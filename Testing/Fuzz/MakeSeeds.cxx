@@ -390,6 +390,13 @@ void WriteCorpora(const SeedWriter& seeds)
   };
   write("plain", SmallStatistics(false));
   write("values", SmallStatistics(true));
+  CorpusStatistics featured = SmallStatistics(false);
+  featured.dictionary = "blocks.1.attn.hook_z, 2 features, 0123456789abcdef";
+  featured.features.resize(2);
+  featured.featureTokens = 4;
+  featured.features[1].active = 3;
+  featured.features[1].contexts = featured.heads[0].contexts[1];
+  write("featured", featured);
   CorpusStatistics older = SmallStatistics(false);
   older.fingerprint = {};
   older.texts.clear();
@@ -411,6 +418,41 @@ void WriteCircuits(const SeedWriter& seeds)
                            { "nodes", ToJson(MakeCircuit(shape, { 0, 3 }, {})) } });
   shape.mlps = CircuitMlps::None;
   seeds.Write("Circuit", "heads", ToJson(MakeCircuit(shape, {}, { { 1, 3, EdgeInput::Key, 1 } })));
+}
+
+/// Dictionaries of each kind, of SAELens 6 and of before, for vectors of 4 components.
+void WriteDictionaries(const SeedWriter& seeds)
+{
+  const auto write = [&](const char* name, const std::string& settings, const Tensors& more)
+  {
+    Tensors tensors = { { "W_enc", Numbers({ 4, 6 }) }, { "W_dec", Numbers({ 6, 4 }) },
+      { "b_dec", Numbers({ 4 }) } };
+    tensors.insert(more.begin(), more.end());
+    seeds.Write("Dictionary", name, settings + std::string(1, '\0') + Safetensors(tensors));
+  };
+  const auto vector = [](const char* name, DType dtype = DType::F32)
+  { return Tensors{ { name, Numbers({ 6 }, dtype) } }; };
+  write("standard",
+    R"({"architecture": "standard", "d_in": 4, "d_sae": 6, "normalize_activations": "layer_norm", )"
+    R"("metadata": {"hook_name": "blocks.0.hook_resid_post", )"
+    R"("model_from_pretrained_kwargs": {"center_writing_weights": true}}})",
+    vector("b_enc", DType::F64));
+  write("older",
+    R"({"hook_point": "blocks.1.hook_attn_out", "activation_fn_str": "topk", )"
+    R"("activation_fn_kwargs": {"k": 2}, "normalize_activations": "constant_norm_rescale"})",
+    vector("b_enc"));
+  write("topk",
+    R"({"architecture": "topk", "k": 3, "rescale_acts_by_decoder_norm": true, )"
+    R"("apply_b_dec_to_input": false, "metadata": {"hook_name": "blocks.0.attn.hook_z"}})",
+    vector("b_enc"));
+  Tensors thresholds = vector("b_enc");
+  thresholds.merge(vector("threshold", DType::F64));
+  write("jumprelu", R"({"architecture": "jumprelu", "hook_name": "blocks.2.hook_resid_pre"})",
+    thresholds);
+  Tensors gates = vector("b_gate");
+  gates.merge(vector("b_mag"));
+  gates.merge(vector("r_mag", DType::F64));
+  write("gated", R"({"architecture": "gated", "hook_name": "blocks.0.hook_resid_mid"})", gates);
 }
 
 void WriteShardIndices(const SeedWriter& seeds)
@@ -447,6 +489,7 @@ int main(int argc, char** argv)
     WriteCorpora(seeds);
     WriteShardIndices(seeds);
     WriteCircuits(seeds);
+    WriteDictionaries(seeds);
   }
   catch (const std::exception& e)
   {

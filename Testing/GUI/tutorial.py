@@ -1,6 +1,6 @@
 """The tutorial, played as a new user would: the clicks of each section, and what the window then has to show.
 
-tutorial.py FOLDER writes a session for each entry of SESSIONS, with a picture beside, and prints their names. As a script
+tutorial.py FOLDER DATA writes a session for each entry of SESSIONS, with a picture beside, and prints their names. As a script
 of ParaView it makes the checks of TUTORIAL_SESSION, one after another, each time the session saves a state. TUTORIAL_LOG
 then says "nothing" or what is not as the tutorial says.
 """
@@ -20,8 +20,11 @@ PIPELINE = f"{WINDOW}/pipelineBrowserDock/pipelineBrowser"
 PANEL = f"{WINDOW}/propertiesDock/propertiesPanel"
 PROPERTIES = f"{PANEL}/scrollArea/qt_scrollarea_viewport/scrollAreaWidgetContents/PropertiesFrame/ProxyPanel"
 LAYOUTS = f"{WINDOW}/centralwidget/MultiViewWidget/CoreWidget"
-# In ParaView, the folder of the log.
-FOLDER = pathlib.Path(os.environ["TUTORIAL_LOG"]).parent if "TUTORIAL_LOG" in os.environ else pathlib.Path(sys.argv[1])
+# In ParaView, the folder of the log, and no data: what sessions read is in them.
+FOLDER, DATA = (
+    (pathlib.Path(os.environ["TUTORIAL_LOG"]).parent, None) if "TUTORIAL_LOG" in os.environ
+    else map(pathlib.Path, sys.argv[1:])
+)
 DIAGRAM, SPACE = "AttentionDiagram", "RenderView"
 EMPTY = "EmptyView/scrollArea/qt_scrollarea_viewport/widgetFoo/ConvertActionsFrame"
 SHEPHERD = "The LORD is my shepherd"
@@ -588,6 +591,45 @@ def weights_of_model(session):
     )
 
 
+def features(session):
+    """Section 4, what one head writes of a sparse dictionary."""
+    session.reset()
+    session.open("$PARAVIEW_DATA_ROOT/recordings/language-2.safetensors")
+    session.apply()
+    session.open("$PARAVIEW_DATA_ROOT/models/language-2/checkpoint-3000/config.json")
+    session.apply()
+    session.select("/0/0|0")
+    session.add("Circuits", "DictionaryFeatures")
+    file = f"{DATA}/dictionaries/language-2/sae_weights.safetensors"
+    session.do(f"{PROPERTIES}/DictionaryFile/FileChooser/FileLineEdit", "set_string", file)
+    session.set(Sequence=2)
+    session.apply()
+    shown = views((DIAGRAM, "Attention Matrix"), (DIAGRAM, "Dictionary Features", SHEPHERD))
+    session.expect(
+        shown, value(512, lambda: field_of("DictionaryFeatures1", "Features")),
+        value(20, lambda: len(set(array("DictionaryFeatures1", "Feature", 1)))),
+    )
+    session.untick("Feature")
+    session.set(Feature=90)
+    session.apply()
+    session.expect(
+        shown, value("head 1.6", lambda: strongest_part("DictionaryFeatures1")),
+        value([" my", " mine", " me"], lambda: array("DictionaryFeatures1", "Token", 3)[:3]),
+    )
+
+
+def field_of(name, field):
+    """A number of the field data."""
+    return int(data(name).GetFieldData().GetArray(field).GetValue(0))
+
+
+def strongest_part(name):
+    """The head that contributes most to a feature."""
+    contributions = array(name, "Contribution", 2)
+    heads = [row for row, head in enumerate(array(name, "Head", 2)) if head >= 0 and contributions[row] == contributions[row]]
+    return array(name, "Component", 2)[max(heads, key=lambda row: contributions[row])]
+
+
 def circuit_of(name):
     """What Save Data wrote."""
     return json.loads((FOLDER / f"{name}.circuit").read_text(encoding="utf-8"))
@@ -926,7 +968,7 @@ def joined(*plays):
 
 #: The sessions: what of the tutorial each plays.
 SESSIONS = {
-    "Small": small_model, "Heads": heads, "Points": joined(points, lens), "Weights": weights_of_model,
+    "Small": small_model, "Heads": heads, "Points": joined(points, lens), "Weights": weights_of_model, "Features": features,
     "Run": joined(picture, text, training), "Corpus": joined(corpus, protein),
 }
 

@@ -6,7 +6,10 @@ from paraview import simple
 from ranktest import RankTest
 
 MODEL = atlastest.DATA / "models" / "language-2" / "config.json"
-OPTIONS = {"Documents": "Paragraphs", "BatchTokens": 200, "Samples": 100, "SampleValues": 1, "Contexts": 5}
+OPTIONS = {
+    "Documents": "Paragraphs", "BatchTokens": 200, "Samples": 100, "SampleValues": 1, "Contexts": 5,
+    "DictionaryFile": str(atlastest.DATA / "dictionaries" / "language-2" / "sae_weights.safetensors"),
+}
 
 
 class Corpus(RankTest):

@@ -1,5 +1,7 @@
 """Features of sparse dictionaries: what NumPy computes from the activations and weights of the original code."""
 
+import os
+import subprocess
 import unittest
 
 import atlastest
@@ -253,6 +255,64 @@ class DictionaryFeatures(AtlasTest):
         words = [str(one) for one in ids[sequence, begin : position + 9]]
         words[position - begin] = f"[{words[position - begin]}]"
         self.assertEqual(contexts["Text"][0], " ".join(words))
+
+    def test_contexts_over_a_corpus(self):
+        """Of each document, which is a sequence of the oracle, the token where a feature is strongest."""
+        text = str(atlastest.OUTPUT / "sequences.npy")
+        numpy.save(text, EXPECTED["input_ids"])
+        shown = 0
+        for hook, x in INPUTS.items():
+            path = write_dictionary(hook, D)
+            features, _ = encode(x, numbers_of(path), {})
+            with self.model.corpus(text, dictionary_file=path, tokens=None) as corpus:
+                for feature in range(0, FEATURES, 5):
+                    largest = features[..., feature].max(axis=1)
+                    order = [s for s in numpy.argsort(-largest, kind="stable") if largest[s] > 0]
+                    contexts = corpus.contexts(feature=feature, around=1)
+                    self.assertEqual(list(contexts["Document"]), order)
+                    if not order:
+                        continue
+                    places = features[order, :, feature].argmax(axis=1)
+                    self.assertEqual(list(contexts["Position"]), places.tolist())
+                    self.assertEqual(set(contexts["Key"]), {-1})
+                    self.assert_close(contexts["Value"], largest[order], 1e-5)
+                    found = corpus.dataset("TopContexts", feature=feature).GetFieldData()
+                    self.assertAlmostEqual(
+                        found.GetArray("Active Share").GetValue(0), (features[..., feature] > 0).mean(), 12
+                    )
+                    self.assertEqual(found.GetAbstractArray("Hook Name").GetValue(0), hook)
+                    for text_, s, t in zip(contexts["Text"], order, places):
+                        self.assertIn(f"[{EXPECTED['input_ids'][s, t]}]", text_)
+                        shown += 1
+                saved = corpus.save(atlastest.OUTPUT / "of-features.safetensors")
+                with atlas.open(saved) as again:
+                    self.assertTrue(again.contexts(feature=5).equals(corpus.contexts(feature=5)))
+        by_command = saved.with_name("of-features-by-command.safetensors")
+        arguments = [str(GPT2), text, "--tokens", "0", "--dictionary", path, "-o", str(by_command)]
+        subprocess.run([os.environ["ATLAS_PROGRAM"], "corpus", *arguments], check=True, capture_output=True)
+        with atlas.open(by_command) as again, atlas.open(saved) as last:
+            self.assertTrue(again.contexts(feature=5).equals(last.contexts(feature=5)))
+        self.assertGreater(shown, len(INPUTS) * SEQUENCES)
+
+    def test_a_corpus_goes_on_with_the_same_dictionary(self):
+        text = str(atlastest.OUTPUT / "sequences.npy")
+        numpy.save(text, EXPECTED["input_ids"])
+        part = str(atlastest.OUTPUT / "part-of-features.safetensors")
+        path = write_dictionary("blocks.1.attn.hook_z", D)
+        chosen = {"dictionary_file": path, "batch_tokens": LENGTH}
+        with self.model.corpus(text, tokens=1, **chosen) as begun:
+            self.assertFalse(begun.is_complete)
+            begun.save(part)
+        with self.model.corpus(text, tokens=None, continue_from=part, **chosen) as whole:
+            with self.model.corpus(text, tokens=None, **chosen) as at_once:
+                for feature in range(FEATURES):
+                    self.assertTrue(whole.contexts(feature=feature).equals(at_once.contexts(feature=feature)))
+        other = write_dictionary("blocks.1.attn.hook_z", D, folder="other", tensors={"b_dec": numpy.ones(D, "float32")})
+        for wrong in ({**chosen, "dictionary_file": other}, {"batch_tokens": LENGTH}):
+            with self.assertRaisesRegex(ValueError, "found .* Dictionary of blocks.1.attn.hook_z, 24 features, [0-9a-f]{16}"):
+                self.model.corpus(text, tokens=None, continue_from=part, **wrong)
+        with self.assertRaisesRegex(ValueError, "Layers: expected layer 1 of the dictionary among them, found 1 others"):
+            self.model.corpus(text, layers=[0], dictionary_file=path)
 
     def test_image(self):
         hook = "blocks.1.attn.hook_z"

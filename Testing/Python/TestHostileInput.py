@@ -588,6 +588,8 @@ class HostileInput(TransformerInputs, AtlasTest):
         atlastest.write_safetensors(older, tensors, {
 k: v for k, v in metadata.items() if k != "fingerprints"})
         checkpoint = {"Input": atlastest.data_model("language-2/checkpoint-2297", Checkpoints=0), **same}
+        dictionary = atlastest.write_dictionary("blocks.1.attn.hook_z", 128, folder="of-corpus")
+        narrow = atlastest.write_dictionary("blocks.1.attn.hook_z", 32, folder="narrow")
         ids = written("ids.jsonl", b'{"tokens": [1, 2]}\n{"tokens": [1, 99999]}\n')
         self.check_named([("CorpusStatistics", *row) for row in (
             ("no file", {"Files": ["/no/such/text.txt"]}, "/no/such/text.txt"),
@@ -605,6 +607,9 @@ k: v for k, v in metadata.items() if k != "fingerprints"})
             ("Window 129", {"Window": 129}, "expected 2 to 128 tokens"),
             ("Overlap 64", {"Overlap": 64}, "found 64"),
             ("Layer 2", {"Layers": [2]}, "found 2"),
+            ("a dictionary of another layer", {"Layers": [0], "DictionaryFile": dictionary}, "expected layer 1 of the dictionary"),
+            ("a dictionary of another model", {"DictionaryFile": narrow}, "expected 128 inputs as in the model, found 32"),
+            ("no dictionary", {"DictionaryFile": "/no/such.safetensors"}, "/no/such.safetensors"),
             ("ContinueFrom no file", {"ContinueFrom": "/no/such.safetensors"}, "/no/such.safetensors"),
             ("ContinueFrom a text", {"ContinueFrom": text[0]}, "expected a safetensors file, found a text"),
             ("ContinueFrom a recording", {"ContinueFrom": str(atlastest.RECORDING)}, "attention-atlas.corpus"),
@@ -632,6 +637,7 @@ k: v for k, v in metadata.items() if k != "fingerprints"})
             ("HeadScatter", {"SizeColumn": "Love"}, "found 'Love'"),
             ("TopContexts", {"Layer": 2}, "found layer 2"),
             ("TopContexts", {"Head": 8}, "layer 0, head 8"),
+            ("TopContexts", {"Feature": 3}, "statistics without a dictionary, found 3"),
             ("HeadHistogram", {"Layer": 2}, "found layer 2"),
             ("HeadTokenTable", {"Head": -1}, "layer 0, head -1"),
             ("ScoreParts", {"Layer": 9}, "found layer 9"),
@@ -640,6 +646,8 @@ k: v for k, v in metadata.items() if k != "fingerprints"})
             self.check(name, str(properties), getattr(simple, name)(Input=good, **properties), message)
         outputs = {"Circuit": "Outputs (OV)", "Model": language}
         self.check("ScoreParts", "Outputs without values", simple.ScoreParts(Input=good, **outputs), "Sample Values")
+        featured = simple.CorpusStatistics(Input=language, Files=text, DictionaryFile=dictionary)
+        self.check("TopContexts", "Feature 24", simple.TopContexts(Input=featured, Feature=24), "expected one from 0 to 23")
         apart = simple.CorpusStatistics(Input=language, Files=text, Agreement=0)
         alike = simple.HeadScatter(Input=apart, ClusterBy="Agreement")
         self.check("HeadScatter", "ClusterBy Agreement without it", alike, "Agreement")

@@ -196,7 +196,29 @@ struct PatchedPair
     }
   }
 
-  /// What a change of a node's output adds to the residual stream.
+  /// What a change of a node's output adds to that of its sublayer, of which heads are a part.
+  DoubleMatrix OfSublayer(const CircuitNode& node, DoubleMatrix change) const
+  {
+    return node.kind == CircuitNodeKind::Head
+             ? this->Gradient.OutputOfHead(node.layer, node.head, change)
+             : change;
+  }
+
+  /// What a change of a sublayer's output adds to the residual stream of a run.
+  DoubleMatrix Added(const TracedRun& run, const CircuitNode& node, DoubleMatrix change) const
+  {
+    switch (node.kind)
+    {
+      case CircuitNodeKind::Head:
+        return this->Gradient.AddedByAttention(run, node.layer, change);
+      case CircuitNodeKind::Mlp:
+        return this->Gradient.AddedByMlp(run, node.layer, change);
+      default:
+        return change;
+    }
+  }
+
+  /// What a change of a node's output adds to the residual stream, to first order.
   DoubleMatrix Written(
     const TracedRun& run, const CircuitNode& node, const DoubleMatrix& change) const
   {
@@ -378,7 +400,8 @@ struct PatchedPair
     const TracedRun& run = this->CleanRun;
     const CircuitNode& writer = this->Nodes[edge.from];
     const CircuitNode& reader = this->Nodes[edge.to];
-    const DoubleMatrix change = this->Written(run, writer, this->ChangeOf(writer));
+    const DoubleMatrix change =
+      this->Added(run, writer, this->OfSublayer(writer, this->ChangeOf(writer)));
     progress(1, 4);
     if (reader.kind == CircuitNodeKind::Logits)
     {
@@ -390,7 +413,7 @@ struct PatchedPair
     const TracedLayer& layer = run.layers[l];
     DoubleMatrix next = l + 1 < this->Config.layers ? run.layers[l + 1].residual : run.residual;
     const auto addMlp = [&](const DoubleMatrix& read)
-    { next += this->Gradient.WrittenByMlp(run, l, this->Gradient.MlpOutput(l, read) - layer.mlp); };
+    { next += this->Gradient.AddedByMlp(run, l, this->Gradient.MlpOutput(l, read) - layer.mlp); };
     if (reader.kind == CircuitNodeKind::Mlp)
     {
       addMlp(layer.middle + change);
@@ -403,8 +426,8 @@ struct PatchedPair
                                        : streams.value) += change;
       const std::int64_t d = this->Config.headDimension;
       const DoubleMatrix z = this->Gradient.HeadOutput(l, reader.head, streams);
-      const DoubleMatrix written =
-        this->Written(run, reader, z - layer.heads.middleCols(reader.head * d, d));
+      const DoubleMatrix written = this->Added(
+        run, reader, this->OfSublayer(reader, z - layer.heads.middleCols(reader.head * d, d)));
       next += written;
       if (CircuitShape(this->Config).mlps == CircuitMlps::AfterHeads)
       {
@@ -422,21 +445,34 @@ struct PatchedPair
   using Writers = std::map<std::pair<std::int32_t, EdgeInput>, std::set<std::int32_t>>;
 
   /// The stream that an input reads in a run along edges: that of the corrupted run, and what the
-  /// writers of its edges changed.
-  static DoubleMatrix StreamOf(DoubleMatrix stream, const Writers& writers, std::int32_t node,
-    EdgeInput input, const std::vector<DoubleMatrix>& changes)
+  /// writers of its edges changed. Those of a sublayer, which follow each other, change it
+  /// together.
+  DoubleMatrix StreamOf(DoubleMatrix stream, const Writers& writers, std::int32_t node,
+    EdgeInput input, const std::vector<DoubleMatrix>& changes) const
   {
-    if (const auto found = writers.find({ node, input }); found != writers.end())
+    const auto found = writers.find({ node, input });
+    if (found == writers.end())
     {
-      for (const std::int32_t writer : found->second)
+      return stream;
+    }
+    const std::set<std::int32_t>& all = found->second;
+    for (auto writer = all.begin(); writer != all.end();)
+    {
+      const CircuitNode& first = this->Nodes[*writer];
+      DoubleMatrix change = changes[*writer];
+      const auto isOfSublayer = [&](const CircuitNode& other)
+      { return other.kind == first.kind && other.layer == first.layer; };
+      while (++writer != all.end() && isOfSublayer(this->Nodes[*writer]))
       {
-        stream += changes[writer];
+        change += changes[*writer];
       }
+      stream += this->Added(this->CorruptedRun, first, std::move(change));
     }
     return stream;
   }
 
-  /// What a node writes in a run along edges, beyond what it does in the corrupted run.
+  /// What a node adds to its sublayer in a run along edges, beyond what it does in the corrupted
+  /// run.
   DoubleMatrix ChangeAlong(
     const Writers& writers, std::int32_t i, const std::vector<DoubleMatrix>& changes) const
   {
@@ -449,14 +485,13 @@ struct PatchedPair
     };
     if (node.kind == CircuitNodeKind::Mlp)
     {
-      return this->Written(this->CorruptedRun, node,
-        this->Gradient.MlpOutput(node.layer, stream(EdgeInput::Stream)) - layer.mlp);
+      return this->Gradient.MlpOutput(node.layer, stream(EdgeInput::Stream)) - layer.mlp;
     }
     const std::int64_t d = this->Config.headDimension;
-    return this->Written(this->CorruptedRun, node,
-      this->Gradient.HeadOutput(node.layer, node.head,
-        { stream(EdgeInput::Query), stream(EdgeInput::Key), stream(EdgeInput::Value) }) -
-        layer.heads.middleCols(node.head * d, d));
+    return this->OfSublayer(
+      node, this->Gradient.HeadOutput(node.layer, node.head,
+              { stream(EdgeInput::Query), stream(EdgeInput::Key), stream(EdgeInput::Value) }) -
+              layer.heads.middleCols(node.head * d, d));
   }
 
   double WithEdges(const std::vector<CircuitEdge>& kept, const Progress& progress) const
@@ -606,7 +641,6 @@ double AttributionPatching::WithPatched(
 
 double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge, const Progress& progress) const
 {
-  CheckEdgeCircuits(this->Data->Model.GetConfig(), "exact edges");
   return this->Data->Mean(progress, [&](const PatchedPair& pair, const Progress& part)
     { return pair.WithPatchedEdge(edge, part); });
 }
@@ -614,17 +648,8 @@ double AttributionPatching::WithPatchedEdge(const CircuitEdge& edge, const Progr
 double AttributionPatching::WithEdges(
   const std::vector<CircuitEdge>& kept, const Progress& progress) const
 {
-  CheckEdgeCircuits(this->Data->Model.GetConfig());
   return this->Data->Mean(progress,
     [&](const PatchedPair& pair, const Progress& part) { return pair.WithEdges(kept, part); });
-}
-
-void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what)
-{
-  ThrowIf<ModelError>(
-    config.normPlace == NormPlace::BeforeAndAfter || config.normPlace == NormPlace::AfterOutput,
-    what, ": expected, for circuits of edges, a model without normalizations of what attention ",
-    "and MLP add, found ", config.architecture, ".");
 }
 
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,

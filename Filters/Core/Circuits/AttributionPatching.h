@@ -93,13 +93,15 @@ public:
 
   /// The measure of the clean run with one input of a node reading from another node what this one
   /// writes in the corrupted run, and all that follows computed from it: exact patching of an edge,
-  /// that is WithEdges of all others. Throws as CheckEdgeCircuits.
+  /// that is WithEdges of all others. Through a normalization that follows, what it writes is the
+  /// difference that it makes.
   double WithPatchedEdge(const CircuitEdge& edge, const Progress& progress = {}) const;
 
   /// The measure of a run in which each input of a node reads what its writers give in the
   /// corrupted run, but along the `kept` edges what they give in this run. With all edges of
   /// Attribute it is the clean run, with none the corrupted one (Conmy et al. 2023; Hanna et al.
-  /// 2024). The embedding is that of the clean run. Throws as CheckEdgeCircuits.
+  /// 2024). The embedding is that of the clean run. A normalization of what attention or an MLP
+  /// adds is that of what it adds with the kept writers alone changed.
   double WithEdges(const std::vector<CircuitEdge>& kept, const Progress& progress = {}) const;
 
 private:
@@ -112,10 +114,6 @@ private:
 /// is given, and there are at least 2 tokens.
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   const TransformerInput& corrupted, const AttributionOptions& options);
-
-/// Throws ModelError, which begins with `what`, if normalizations follow what attention or MLPs
-/// write, as in Gemma 2: there edges do not add up, and circuits of them cannot be run.
-void CheckEdgeCircuits(const TransformerConfig& config, const std::string& what = "Circuit");
 
 /// An upper bound, in bytes, on the memory of AttributionPatching and of the tables of its results,
 /// for pairs of prompts of these lengths, at least one.

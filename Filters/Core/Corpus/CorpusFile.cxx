@@ -104,24 +104,26 @@ void PassHeads(Archive& archive, Statistics& statistics)
   PassSketches(archive, heads);
 }
 
-/// A context with its head and measure.
+/// A context with its head and measure, or its feature and 0.
 template<class Context>
 struct ContextRow
 {
-  std::int64_t head = 0;
+  std::int64_t owner = 0;
   std::int64_t measure = 0;
   std::int64_t count = 0; ///< tokens
   Context* context = nullptr;
 };
 
+/// Contexts of heads or, with the prefix "feature_", of features.
 template<class Archive, class Context>
-void PassContexts(Archive& archive, std::vector<ContextRow<Context>>& rows,
+void PassContexts(Archive& archive, const std::string& prefix,
+  std::vector<ContextRow<Context>>& rows,
   const std::function<void(const ContextRow<Context>&)>& check)
 {
-  PassList(archive, "contexts", rows, CountOf(rows.size()), { 7 }, DType::I64,
+  PassList(archive, prefix + "contexts", rows, CountOf(rows.size()), { 7 }, DType::I64,
     [](auto& numbers, auto& row)
     {
-      numbers.Integer(row.head);
+      numbers.Integer(row.owner);
       numbers.Integer(row.measure);
       numbers.Integer(row.context->document);
       numbers.Integer(row.context->begin);
@@ -135,9 +137,9 @@ void PassContexts(Archive& archive, std::vector<ContextRow<Context>>& rows,
     check(row);
     all += row.count;
   }
-  PassList(archive, "context_values", rows, CountOf(rows.size()), {}, DType::F64,
+  PassList(archive, prefix + "context_values", rows, CountOf(rows.size()), {}, DType::F64,
     [](auto& numbers, auto& row) { numbers.WideFloat(row.context->value); });
-  archive.Tensor("context_tokens", { all }, DType::I64,
+  archive.Tensor(prefix + "context_tokens", { all }, DType::I64,
     [&](auto& numbers)
     {
       for (auto& row : rows)
@@ -160,7 +162,9 @@ void RequireKnownTokens(const CorpusArchiveReader& reader, const CorpusStatistic
 
 void PassContexts(CorpusArchiveWriter& writer, const CorpusStatistics& statistics)
 {
-  std::vector<ContextRow<const TopContext>> rows;
+  using Row = ContextRow<const TopContext>;
+  const auto ignore = [](const Row& /*row*/) {};
+  std::vector<Row> rows;
   for (std::size_t h = 0; h < statistics.heads.size(); ++h)
   {
     for (std::size_t m = 0; m < ContextMeasureCount; ++m)
@@ -171,37 +175,83 @@ void PassContexts(CorpusArchiveWriter& writer, const CorpusStatistics& statistic
       }
     }
   }
-  PassContexts<CorpusArchiveWriter, const TopContext>(writer, rows, [](const auto& /*row*/) {});
+  PassContexts<CorpusArchiveWriter, const TopContext>(writer, "", rows, ignore);
+  if (statistics.dictionary.empty())
+  {
+    return;
+  }
+  rows.clear();
+  for (std::size_t f = 0; f < statistics.features.size(); ++f)
+  {
+    for (const TopContext& context : statistics.features[f].contexts)
+    {
+      rows.push_back({ CountOf(f), 0, CountOf(context.tokens.size()), &context });
+    }
+  }
+  PassContexts<CorpusArchiveWriter, const TopContext>(writer, "feature_", rows, ignore);
 }
 
-void PassContexts(const CorpusArchiveReader& reader, CorpusStatistics& statistics)
+/// Reads contexts of `owners` heads or features by `measures`, and keeps each.
+template<class KeepIt>
+void ReadContexts(const CorpusArchiveReader& reader, const std::string& prefix,
+  const CorpusStatistics& statistics, std::size_t owners, std::size_t measures,
+  const KeepIt& keepIt)
 {
   std::vector<TopContext> contexts;
-  CorpusArchiveReader::Resize(contexts, reader.RowsOf("contexts", { 7 }, 0));
+  CorpusArchiveReader::Resize(contexts, reader.RowsOf(prefix + "contexts", { 7 }, 0));
   std::vector<ContextRow<TopContext>> rows;
   rows.reserve(contexts.size());
   for (TopContext& context : contexts)
   {
     rows.push_back({ 0, 0, 0, &context });
   }
-  PassContexts<const CorpusArchiveReader, TopContext>(reader, rows,
+  PassContexts<const CorpusArchiveReader, TopContext>(reader, prefix, rows,
     [&](const ContextRow<TopContext>& row)
     {
       const TopContext& context = *row.context;
-      reader.Require(row.head >= 0 && row.head < CountOf(statistics.heads.size()) &&
-                       row.measure >= 0 && row.measure < CountOf(ContextMeasureCount) &&
-                       row.count >= 1 && row.count <= statistics.options.window &&
-                       context.query >= 0 && context.query < row.count && context.key >= 0 &&
-                       context.key < row.count && context.document >= 0 && context.begin >= 0,
-        "contexts: a head, measure or position is out of range.");
+      reader.Require(row.owner >= 0 && row.owner < CountOf(owners) && row.measure >= 0 &&
+                       row.measure < CountOf(measures) && row.count >= 1 &&
+                       row.count <= statistics.options.window && context.query >= 0 &&
+                       context.query < row.count && context.key >= 0 && context.key < row.count &&
+                       context.document >= 0 && context.begin >= 0,
+        "contexts: a head, feature, measure or position is out of range.");
     });
   for (const ContextRow<TopContext>& row : rows)
   {
     RequireKnownTokens(
       reader, statistics, row.context->tokens, "context_tokens: expected tokens of ids.");
-    statistics.Keep(
-      ToIndex(row.head), static_cast<ContextMeasure>(row.measure), std::move(*row.context));
+    keepIt(row);
   }
+}
+
+void PassContexts(const CorpusArchiveReader& reader, CorpusStatistics& statistics)
+{
+  using Row = ContextRow<TopContext>;
+  ReadContexts(reader, "", statistics, statistics.heads.size(), ContextMeasureCount,
+    [&](const Row& row)
+    {
+      statistics.Keep(
+        ToIndex(row.owner), static_cast<ContextMeasure>(row.measure), std::move(*row.context));
+    });
+  if (!statistics.dictionary.empty())
+  {
+    ReadContexts(reader, "feature_", statistics, statistics.features.size(), 1,
+      [&](const Row& row) { statistics.Keep(ToIndex(row.owner), std::move(*row.context)); });
+  }
+}
+
+template<class Archive, class Statistics>
+void PassFeatures(Archive& archive, Statistics& statistics)
+{
+  if (statistics.dictionary.empty())
+  {
+    return;
+  }
+  archive.Tensor("feature_tokens", { 1 }, DType::I64,
+    [&](auto& numbers) { numbers.Count(statistics.featureTokens); });
+  const std::int64_t count = archive.RowsOf("feature_active", {}, statistics.features.size());
+  PassList(archive, "feature_active", statistics.features, count, {}, DType::I64,
+    [](auto& numbers, auto& feature) { numbers.Count(feature.active); });
 }
 
 /// The texts of kinds of tokens as one, and where each ends.
@@ -382,6 +432,7 @@ void Pass(Archive& archive, Statistics& statistics)
       IsRising(ids) && (ids.empty() || ids.front() >= 0), "ids: expected rising numbers from 0.");
   }
   PassHeads(archive, statistics);
+  PassFeatures(archive, statistics);
   PassContexts(archive, statistics);
   PassTexts(archive, statistics);
   PassSamples(archive, statistics);
@@ -549,6 +600,10 @@ Metadata MetadataOf(const CorpusStatistics& statistics)
   {
     metadata.emplace("fingerprints", FingerprintsOf(statistics).dump());
   }
+  if (!statistics.dictionary.empty())
+  {
+    metadata.emplace("dictionary", statistics.dictionary);
+  }
   if (statistics.hasAlibi)
   {
     metadata.emplace("alibi", AlibiByDistance);
@@ -579,6 +634,7 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
   }
   ReadFingerprints(entry("fingerprints"), source, statistics);
   statistics.hasAlibi = entry("alibi") == AlibiByDistance;
+  statistics.dictionary = entry("dictionary");
   CorpusArchiveReader reader(content.tensors, source);
   Pass(reader, statistics);
   return statistics;

@@ -5,10 +5,12 @@
 #include "Base/SystemLimits.h"
 #include "CorpusWeights.h"
 #include "Internal/BatchMeasure.h"
+#include "Internal/FeatureMeasure.h"
 #include "Recorder/EncodedPrompt.h"
 #include "Run/RecordTransformer.h"
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 
@@ -178,6 +180,12 @@ CorpusStatistics BeginCorpus(const OpenTransformer& model, const std::string& pa
   {
     statistics.products.resize(statistics.heads.size() * statistics.heads.size());
   }
+  if (!options.dictionary.empty())
+  {
+    const FeatureMeasure features(model.GetModel(), statistics.options);
+    statistics.dictionary = features.Description();
+    statistics.features.resize(features.Count());
+  }
   statistics.fingerprint = FingerprintOf(model.GetModel(), threads, progress);
   return statistics;
 }
@@ -196,6 +204,7 @@ void RequireSameOptions(
          << options.samples << ", SinkThreshold " << options.sinkThreshold << ", Agreement "
          << options.agreement << ", BatchTokens " << options.batch << ", Products "
          << Name(statistics.precision) << (options.sampleValues ? ", SampleValues 1" : "")
+         << (statistics.dictionary.empty() ? "" : ", Dictionary of ") << statistics.dictionary
          << ", Layers";
     for (const std::int64_t layer : options.layers)
     {
@@ -253,6 +262,7 @@ CorpusStatistics ContinueCorpus(const OpenTransformer& model, CorpusStatistics e
       " had other tokens when it was measured.");
   }
   earlier.next = text.Position();
+  earlier.options.dictionary = begun.options.dictionary;
   return earlier;
 }
 
@@ -281,6 +291,13 @@ CorpusMemory EstimateCorpusMemory(
   const std::uint64_t blocks = heads * 128 * window * (options.agreement ? 2 : 1);
   memory.working = (blocks + products + heads * d * rows) * sizeof(float) + batch.recording +
                    batch.working + CorpusWeights::Memory(config, layers);
+  if (!options.dictionary.empty())
+  {
+    const CorpusMemory more = FeatureMeasure::Memory(options, model.GetModel().GetConfig(), window);
+    memory.statistics += more.statistics;
+    memory.working += more.working + rows * sizeof(float) *
+                                       ToIndex(config.modelDimension * (config.heads + 2) * layers);
+  }
   return memory;
 }
 
@@ -326,7 +343,16 @@ void MeasureCorpus(
   const Transformer& transformer = model.GetModel();
   const CorpusWeights weights(transformer, statistics.options.layers, run.threads);
   statistics.hasLogits = weights.HasLogits();
-  const RecordOptions recorded = RecordingOf(statistics, weights.HasLogits(), run.threads);
+  RecordOptions recorded = RecordingOf(statistics, weights.HasLogits(), run.threads);
+  std::optional<FeatureMeasure> features;
+  if (!statistics.options.dictionary.empty())
+  {
+    features.emplace(transformer, statistics.options);
+    ThrowIf<OptionError>(features->Description() != statistics.dictionary,
+      statistics.options.dictionary, ": expected the dictionary of ", statistics.dictionary,
+      ", found that of ", features->Description(), ".");
+    features->AddTo(recorded);
+  }
   const auto isFull = [&]
   { return run.tokenLimit > 0 && text.Position().queries >= run.tokenLimit; };
   const auto done = [&]
@@ -345,8 +371,12 @@ void MeasureCorpus(
       statistics.isComplete = windows.empty();
       if (part == run.part && !windows.empty())
       {
-        MeasureBatch(
-          RecordBatch(transformer, windows, recorded), windows, weights, run.threads, statistics);
+        const Recording batch = RecordBatch(transformer, windows, recorded);
+        MeasureBatch(batch, windows, weights, run.threads, statistics);
+        if (features)
+        {
+          features->Measure(batch, windows, run.threads, statistics);
+        }
       }
     }
     statistics.next = text.Position();

@@ -118,6 +118,11 @@ void CorpusStatistics::Keep(std::size_t head, ContextMeasure measure, TopContext
     this->options.contexts, IsBetter);
 }
 
+void CorpusStatistics::Keep(std::size_t feature, TopContext context)
+{
+  Insert(this->features[feature].contexts, std::move(context), this->options.contexts, IsBetter);
+}
+
 void CorpusStatistics::Keep(CorpusSample sample)
 {
   Insert(this->samples, std::move(sample), this->options.samples, IsBefore);
@@ -159,6 +164,16 @@ void CorpusStatistics::Add(const CorpusStatistics& other)
   {
     this->Keep(sample);
   }
+  this->features.resize(other.features.size());
+  for (std::size_t f = 0; f < other.features.size(); ++f)
+  {
+    this->features[f].active += other.features[f].active;
+    for (const TopContext& context : other.features[f].contexts)
+    {
+      this->Keep(f, context);
+    }
+  }
+  this->featureTokens += other.featureTokens;
   this->documents += other.documents;
   this->windows += other.windows;
   this->tokens += other.tokens;
@@ -181,12 +196,13 @@ void CorpusStatistics::ForgetSums()
     head = std::move(empty);
   }
   clear(this->products);
+  clear(this->features);
   this->ids.clear();
   this->texts.clear();
   this->occurrences.clear();
   this->samples.clear();
   this->Kinds.clear();
-  this->documents = this->windows = this->tokens = 0;
+  this->documents = this->windows = this->tokens = this->featureTokens = 0;
 }
 
 void CorpusStatistics::SortKinds()

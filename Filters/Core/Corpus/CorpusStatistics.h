@@ -141,6 +141,14 @@ struct CorpusHead
   }
 };
 
+/// What is known of a feature of a sparse dictionary, at tokens that are no special ones.
+struct CorpusFeature
+{
+  std::int64_t active = 0;          ///< tokens at which it is active
+  std::vector<TopContext> contexts; ///< from the best one, of a window each; the query is its
+                                    ///< strongest token, and the key the same
+};
+
 /// A token of a document, no special one, with its queries and keys, drawn at random.
 struct CorpusSample
 {
@@ -167,6 +175,8 @@ struct CorpusOptions : CorpusTextOptions
   double sinkThreshold = 0.3;       ///< of SinkRate
   bool agreement = true;            ///< whether heads are compared with each other
   std::int64_t batch = 1024;        ///< batch size in tokens, at least; 1 to MostBatch
+  std::string dictionary; ///< of a run: the file of a sparse dictionary (SparseDictionary.h) of a
+                          ///< layer among these; empty: none
 };
 
 /// Statistics of all heads over a text, without its activations. All numbers are sums that do not
@@ -193,6 +203,10 @@ struct CorpusStatistics
                                      ///< empty without agreement
   std::vector<CorpusSample> samples; ///< by order
 
+  std::string dictionary; ///< which one: what it reads, its size and a hash; empty without one
+  std::vector<CorpusFeature> features; ///< of it
+  std::int64_t featureTokens = 0;      ///< at which they were looked for
+
   std::int64_t documents = 0; ///< that were begun
   std::int64_t windows = 0;
   std::int64_t tokens = 0;          ///< queries
@@ -210,8 +224,9 @@ struct CorpusStatistics
   /// Forgets what was measured, but not of which model and text, nor where the text goes on.
   void ForgetSums();
 
-  /// Keeps a context, or a sample, if it is among the best.
+  /// Keeps a context of a head or of a feature, or a sample, if it is among the best.
   void Keep(std::size_t head, ContextMeasure measure, TopContext context);
+  void Keep(std::size_t feature, TopContext context);
   void Keep(CorpusSample sample);
 
   /// Sorts the kinds of tokens by id, so that their order does not depend on that of the text.

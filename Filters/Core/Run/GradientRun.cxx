@@ -666,15 +666,33 @@ DoubleMatrix GradientRun::MlpOutput(std::int64_t layer, const DoubleMatrix& stre
   return found.mlp;
 }
 
-DoubleMatrix GradientRun::WrittenByHead(
-  const TracedRun& run, std::int64_t layer, std::int64_t head, const DoubleMatrix& change) const
+DoubleMatrix GradientRun::OutputOfHead(
+  std::int64_t layer, std::int64_t head, const DoubleMatrix& change) const
 {
   const Impl& data = *this->Data;
   const std::int64_t dimension = data.Config.headDimension;
   DoubleMatrix weight(dimension, data.Config.modelDimension);
   WidenRows(data.Weights.layers[layer].output, head * dimension, weight);
-  return data.AttentionFinish(layer).Forward(
-    run.layers[layer].attended, Product(change, weight, false, data.Threads));
+  return Product(change, weight, false, data.Threads);
+}
+
+DoubleMatrix GradientRun::AddedByAttention(
+  const TracedRun& run, std::int64_t layer, const DoubleMatrix& change) const
+{
+  return this->Data->AttentionFinish(layer).Change(run.layers[layer].attended, change);
+}
+
+DoubleMatrix GradientRun::AddedByMlp(
+  const TracedRun& run, std::int64_t layer, const DoubleMatrix& change) const
+{
+  return this->Data->MlpFinish(layer).Change(run.layers[layer].mlp, change);
+}
+
+DoubleMatrix GradientRun::WrittenByHead(
+  const TracedRun& run, std::int64_t layer, std::int64_t head, const DoubleMatrix& change) const
+{
+  return this->Data->AttentionFinish(layer).Forward(
+    run.layers[layer].attended, this->OutputOfHead(layer, head, change));
 }
 
 DoubleMatrix GradientRun::WrittenByMlp(

@@ -141,6 +141,17 @@ public:
   DoubleMatrix ByHead(const TracedRun& run, const RunGradients& gradients, std::int64_t layer,
     std::int64_t head, HeadInput input) const;
 
+  /// What a change of the z of a head [T, d_head] adds to what W_O gives [T, d_model].
+  DoubleMatrix OutputOfHead(
+    std::int64_t layer, std::int64_t head, const DoubleMatrix& change) const;
+
+  /// What a change of what W_O or an MLP gives [T, d_model] adds to the residual stream of a run
+  /// [T, d_model], through any normalization that follows.
+  DoubleMatrix AddedByAttention(
+    const TracedRun& run, std::int64_t layer, const DoubleMatrix& change) const;
+  DoubleMatrix AddedByMlp(
+    const TracedRun& run, std::int64_t layer, const DoubleMatrix& change) const;
+
   /// What a change of the z of a head [T, d_head] adds to the residual stream [T, d_model], to
   /// first order where a normalization follows W_O.
   DoubleMatrix WrittenByHead(

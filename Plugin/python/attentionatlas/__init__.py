@@ -130,7 +130,8 @@ def corpus(
     stops, after a batch; None: at the end. window: the tokens of a sequence; None: 256, or all positions of the model if
     fewer. overlap: tokens that a window repeats of the one before. layers: those that are measured; none: all.
     continue_from: a saved Corpus of this model and these files with the same options, which goes on. options: others of the
-    filter CorpusStatistics, such as contexts=50 or agreement=False. Raises ValueError for what cannot be run.
+    filter CorpusStatistics, such as contexts=50, agreement=False or dictionary_file="dictionary", whose features are measured,
+    too. Raises ValueError for what cannot be run.
     """
     from attentionatlas._internal import opening
 

@@ -9,6 +9,7 @@
 #include "Run/GradientRun.h"
 #include "Run/RecordTransformer.h"
 #include "TinyTransformer.h"
+#include "TransformerOracle.h"
 
 #include <algorithm>
 #include <array>
@@ -201,12 +202,6 @@ TEST_P(OfAttribution, RunsCircuitsOfAllNodesAndOfNone)
   const std::vector<bool> all(patching.GetNodes().size(), true);
   EXPECT_NEAR(patching.WithPatched(all), patching.Corrupted(), 1e-12);
   EXPECT_EQ(patching.WithPatched({}), patching.Clean());
-  if (this->Of.Config().normPlace == NormPlace::BeforeAndAfter)
-  {
-    EXPECT_THAT(MessageOf<ModelError>([&] { patching.WithEdges({}); }),
-      HasSubstr("Circuit: expected, for circuits of edges, a model without normalizations of"));
-    return;
-  }
   EXPECT_NEAR(patching.WithEdges({}), patching.Corrupted(), 1e-12);
   EXPECT_NEAR(patching.WithEdges(patching.Attribute(true).edges), patching.Clean(), 1e-12);
 }
@@ -217,12 +212,6 @@ TEST_P(OfAttribution, PatchesEdgesAsCircuitsDo)
 {
   const AttributionPatching patching = this->Of.Patch();
   const std::vector<CircuitEdge> all = CircuitEdges(this->Of.Config());
-  if (this->Of.Config().normPlace == NormPlace::BeforeAndAfter)
-  {
-    EXPECT_THAT(MessageOf<ModelError>([&] { patching.WithPatchedEdge(all[0]); }),
-      HasSubstr("exact edges: expected, for circuits of edges, a model without normalizations of"));
-    return;
-  }
   double largest = 0;
   for (std::size_t i = 0; i < all.size(); ++i)
   {
@@ -313,20 +302,18 @@ TEST_P(OfAttribution, IsTheMeanOverPairs)
   const std::vector<bool> patched = { false, true, true };
   EXPECT_NEAR(both->WithPatched(patched),
     (alone[0]->WithPatched(patched) + alone[1]->WithPatched(patched)) / 2, 1e-12);
-  if (this->Of.Config().normPlace != NormPlace::BeforeAndAfter)
-  {
-    const std::vector<CircuitEdge> kept(mean.edges.begin(), mean.edges.begin() + 9);
-    EXPECT_NEAR(
-      both->WithEdges(kept), (alone[0]->WithEdges(kept) + alone[1]->WithEdges(kept)) / 2, 1e-12);
-    EXPECT_NEAR(both->WithPatchedEdge(kept[5]),
-      (alone[0]->WithPatchedEdge(kept[5]) + alone[1]->WithPatchedEdge(kept[5])) / 2, 1e-12);
-  }
+  const std::vector<CircuitEdge> kept(mean.edges.begin(), mean.edges.begin() + 9);
+  EXPECT_NEAR(
+    both->WithEdges(kept), (alone[0]->WithEdges(kept) + alone[1]->WithEdges(kept)) / 2, 1e-12);
+  EXPECT_NEAR(both->WithPatchedEdge(kept[5]),
+    (alone[0]->WithPatchedEdge(kept[5]) + alone[1]->WithPatchedEdge(kept[5])) / 2, 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, OfAttribution,
   testing::Values("gradients/gemma", "gradients/gemma2", "gradients/gpt2", "gradients/gpt_neox",
     "gradients/llama", "gradients/mistral", "gradients/opt", "gradients/qwen2", "gradients/qwen3",
-    "transformers/attn-only", "transformers/attn-only-shortformer", "transformers/bloom"),
+    "transformers/attn-only", "transformers/attn-only-shortformer", "transformers/bloom",
+    "v5/decoder/exaone4-a"),
   OfAttribution::Name);
 
 /// Of a small change, what is left of the first order is of the second: a tenth of the change has a
@@ -367,6 +354,45 @@ TEST(AttributionPatching, IsTheFirstOrderOfPatching)
   for (std::size_t i = 0; i < coarse.size(); ++i)
   {
     EXPECT_LT(fine[i], 0.02 * coarse[i] + 1e-12) << i;
+  }
+}
+
+/// The same of single edges where normalizations follow what heads and MLPs write.
+TEST(AttributionPatching, IsTheFirstOrderOfEdgesThroughNormalizations)
+{
+  const fs::path folder = fs::path(ATLAS_ORACLE_DIR) / "gradients" / "gemma2";
+  const Transformer stored = Transformer::Read(folder);
+  const auto errors = [&](double size)
+  {
+    Tensors tensors = CopyTensors(stored.GetFiles().GetTensors());
+    Tensor& embedding = tensors.at("model.embed_tokens.weight");
+    std::vector<double> rows = embedding.View().ToDouble();
+    const auto d = static_cast<std::size_t>(stored.GetConfig().modelDimension);
+    for (std::size_t i = 0; i < d; ++i) // token 5 is token 8, a little changed
+    {
+      rows[5 * d + i] = rows[8 * d + i] + size * (i % 3 == 0 ? 1. : -0.4);
+    }
+    embedding = Tensor::FromDouble(DType::F32, embedding.shape, rows);
+    const Transformer model(stored.GetConfig(), WeightFiles(ViewsOf(tensors), "changed"));
+    AttributionOptions options;
+    options.target = 4;
+    options.against = 9;
+    const AttributionPatching patching(
+      model, InputOf({ 3, 8, 1, 9, 8, 7, 2 }), InputOf({ 3, 5, 1, 9, 5, 7, 2 }), options);
+    std::vector<double> off;
+    for (const CircuitEdge& edge : patching.Attribute(true).edges)
+    {
+      off.push_back(
+        std::abs(patching.WithPatchedEdge(edge) - patching.Clean() - edge.effect) / size);
+    }
+    return off;
+  };
+  const std::vector<double> coarse = errors(0.01);
+  const std::vector<double> fine = errors(0.001);
+  EXPECT_GT(*std::max_element(coarse.begin(), coarse.end()), 1e-4) << "it is not linear";
+  for (std::size_t i = 0; i < coarse.size(); ++i)
+  {
+    EXPECT_LT(fine[i], 0.2 * coarse[i] + 1e-5) << i;
   }
 }
 

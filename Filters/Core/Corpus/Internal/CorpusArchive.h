@@ -281,8 +281,8 @@ private:
 
 /// A tensor with the rows of a list of this size, whose numbers `pass` takes.
 template<class Archive, class List, class PassItem>
-void PassList(Archive& archive, const char* name, List& list, std::int64_t size, Shape columns,
-  DType dtype, const PassItem& pass)
+void PassList(Archive& archive, const std::string& name, List& list, std::int64_t size,
+  Shape columns, DType dtype, const PassItem& pass)
 {
   columns.insert(columns.begin(), size);
   archive.Tensor(name, columns, dtype,

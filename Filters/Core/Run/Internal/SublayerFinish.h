@@ -45,6 +45,11 @@ public:
   {
     return this->Scaled(this->Norm ? this->Norm->Forward(x, dx) : dx);
   }
+  /// Exactly: what x + dx gives beyond x, which is not read without a normalization.
+  DoubleMatrix Change(const DoubleMatrix& x, const DoubleMatrix& dx) const
+  {
+    return this->Norm ? this->Apply(x + dx) - this->Apply(x) : this->Scaled(dx);
+  }
 
 private:
   std::optional<WideNorm> Norm;

@@ -106,16 +106,19 @@ class Corpus(Tables):
         return self._of("HeadTokenTable", 0, locals())
 
     def contexts(
-        self, layer: int | None = None, head: int | None = None, measure: str = "Attention", top: int = 10, around: int = 5
+        self, layer: int | None = None, head: int | None = None, measure: str = "Attention", top: int = 10, around: int = 5,
+        feature: int | None = None,
     ) -> Table:
-        """The strongest contexts of a head: a row each with the Value, its Document and Position, the tokens of query
+        """The strongest contexts of a head or a feature: a row each with the Value, its Document and Position, the tokens of query
         and key, and the Text, with [ ] around the query and ( ) around the key.
 
         measure: Score, in which the bias of ALiBi counts by distance, Attention, WrittenNorm or NextTokenEffect. top: the
         number of texts, at most those that were kept.
-        around: tokens on either side of both.
+        around: tokens on either side of both. feature: a number, in place of a head, of statistics with a dictionary_file:
+        the texts where it is strongest, at the token in [ ], with its activation there.
         """
         layer, head = self.place(layer, head)
+        feature = -1 if feature is None else feature
         return self._of("TopContexts", 0, locals())
 
     def _parts(
