@@ -222,6 +222,7 @@ struct vtkDictionaryFeatures::Found
   const Encoded& encoded;
   std::vector<std::int32_t> strongest; ///< those of the image
   std::int32_t feature = 0;
+  int sequence = 0; ///< -1: all
 
   std::int64_t RowOf(const FeatureAtToken& place) const { return this->encoded.rows[place.token]; }
 
@@ -330,6 +331,14 @@ struct vtkDictionaryFeatures::Found
       .Text(Names::QueryToken, [](std::int32_t number) { return std::to_string(number); });
     AddField(fields, Names::KeyTitle, "Token");
     AddField(fields, Names::QueryTitle, "Feature");
+    if (this->sequence < 0)
+    {
+      AddAllSequences(this->recording, fields);
+    }
+    else
+    {
+      AddSequence(this->sequence, SequenceText(this->recording, this->sequence), fields);
+    }
     this->Describe(image, Formats::DictionaryFeaturesImage);
   }
 
@@ -493,6 +502,7 @@ void vtkDictionaryFeatures::Execute(Task& task)
       std::min<std::int64_t>(this->ImageFeatures, dictionary.Features())) };
   const bool isAny = std::any_of(encoded.code.active.begin(), encoded.code.active.end(),
     [](const std::vector<ActiveFeature>& active) { return !active.empty(); });
+  found.sequence = this->Sequence;
   found.feature = this->Feature >= 0 || !isAny ? this->Feature : found.strongest.front();
   const atlas::Progress ofImage = task.Progress().Part(0.65, 0.7);
   found.FillImage(task.OutputInformation(ActivationImage), ofImage);

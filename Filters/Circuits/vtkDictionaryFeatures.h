@@ -20,7 +20,8 @@
 ///
 /// Output 1: a vtkImageData with a point per feature (downward, by falling largest activation) and
 /// token (rightward), and the point arrays Activation, Feature, Sequence, Position, Token Index and
-/// Token. Field data: the labels Key Token (the tokens) and Query Token (the features).
+/// Token. Field data: the labels Key Token (the tokens) and Query Token (the features), and for
+/// titles Sequence (int) and Sequence Text (string), or of all sequences Listed (string).
 ///
 /// Output 2: a vtkTable of one feature with a row per head of the model, then one for the rest, if
 /// there is one, and one for biases: Component (string), Layer, Head (int; -1), Contribution
