@@ -470,7 +470,8 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
     const TransformerNorm& norm = norms.size() == 1 ? norms.front() : norms[head];
     norm.ApplyRow(dimension, values, values);
   }
-  if (projection.rotated && !rotatesFirst)
+  const bool isValue = projection.rows == &HeadRows::value;
+  if ((projection.rotated && !rotatesFirst) || (isValue && this->Config.rotatesValues))
   {
     this->Rotate(group, row, values);
   }

@@ -7,6 +7,7 @@
 #include "PictureProjector.h"
 #include "Preprocessing/PictureTokens.h"
 #include "Run/PromptMeans.h"
+#include "SoundEmbedding.h"
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
 #include "TransformerNorm.h"
@@ -245,9 +246,10 @@ MemoryEstimate TransformerRun::EstimateMemory() const
                                                               config.keyHeads * config.headDimension
                                                           : 0)) *
                       sizeof(float);
-  if (this->Config.input == InputKind::Sound)
+  if (config.input == InputKind::Sound && !config.HasPatches())
   {
-    estimate.working += ToIndex(SoundFloats(config)) * sizeof(float);
+    estimate.working +=
+      ToIndex(SoundFloats(config, this->Input, this->Sequences.run)) * sizeof(float);
   }
   for (const std::int64_t layer : this->ReadLayers)
   {
@@ -488,7 +490,7 @@ void TransformerRun::DescribeSequence(std::int64_t sequence)
       tokens.row.push_back(static_cast<std::int32_t>(place[1]));
       tokens.column.push_back(static_cast<std::int32_t>(place[2]));
     }
-    else if (this->Config.input == InputKind::Images)
+    else if (this->Config.HasPatches())
     {
       const std::int64_t columns = this->Config.PatchColumns();
       const std::int64_t patch = t - this->Config.TokensBeforePatches();
