@@ -396,7 +396,6 @@ void TransformerRun::RunSource()
 void TransformerRun::Change(
   ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const
 {
-  const std::int64_t width = WidthOf(this->Config, place);
   const Interventions& interventions = this->Options.interventions;
   const std::int64_t meanColumns = MeanColumns(this->Config, interventions);
   std::int64_t column = 0; // of the means
@@ -418,7 +417,7 @@ void TransformerRun::Change(
         given = interventions.means.data() + sequence * meanColumns + column;
       }
       Replace(this->Config, one, given, group.offsets[s + 1] - group.offsets[s],
-        values + group.offsets[s] * width);
+        values + group.offsets[s] * slice.width);
     }
     column += isMean ? slice.count : 0;
   }
