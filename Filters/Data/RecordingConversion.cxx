@@ -219,6 +219,11 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   {
     fields->AddArray(MakeArray<vtkDoubleArray>(AlibiSlopesField, recording.alibiSlopes));
   }
+  if (recording.alibiUnit > 0)
+  {
+    fields->AddArray(
+      MakeArray<vtkDoubleArray>(AlibiUnitField, std::vector<double>{ recording.alibiUnit }));
+  }
   if (recording.distanceBias.IsRecorded())
   {
     fields->AddArray(ToArray(recording.distanceBias, DistanceBiasField));

@@ -112,7 +112,8 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     mixerRate, mixerEpsilon, mixerNormPlace, gatesAttention, chunks, growsUnrotated, expertScores,
     expertBias, expertGroupScores, expertLeastSum, expertScalesInput, expertTolerance,
     predictionLayers, alignsPositions, alternatesAxes, mixerTapsBias, mixerLeastStep, mixerMostStep,
-    expertSumOffset, expertsBesideMlp, sound, patchRowStep, patchColumnStep, rotatesValues);
+    expertSumOffset, expertsBesideMlp, sound, patchRowStep, patchColumnStep, rotatesValues,
+    roundsSlopes);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

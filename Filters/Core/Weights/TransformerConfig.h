@@ -445,6 +445,8 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t patchRowStep = 0;    ///< pixels from a patch to the one below it; 0: patchHeight
   std::int64_t patchColumnStep = 0; ///< likewise to the right; 0: patchWidth
   bool rotatesValues = false;       ///< Rotary: values are rotated, too (RoFormer)
+  bool roundsSlopes = false;        ///< Alibi: slopes, positions and their products are rounded to
+                                    ///< BF16 before slopeScale (Falcon)
 
   /// Whether layer l has attention.
   bool HasAttention(std::int64_t layer) const
@@ -454,6 +456,12 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
 
   /// The number of layers with attention before layer l; with L that of all.
   std::int64_t AttentionsBefore(std::int64_t layer) const;
+
+  /// What slopes of ALiBi are rounded before, or 0 if they are not.
+  double SlopeUnit() const
+  {
+    return this->roundsSlopes && this->position == PositionKind::Alibi ? this->slopeScale : 0;
+  }
 
   std::int64_t PatchRows() const
   {

@@ -66,6 +66,9 @@ DECODERS = {
         num_key_value_heads=1, head_dim=8, global_head_dim=12, vocab_size=61, vocab_size_per_layer_input=61,
         max_position_embeddings=128, sliding_window=6, hidden_size_per_layer_input=6, num_kv_shared_layers=2,
         layer_types=["sliding_attention", "full_attention"] * 2, enable_moe_block=True, num_experts=4, top_k_experts=3),
+    "falcon-e": dict(
+        hidden_size=48, num_attention_heads=12, num_hidden_layers=2, vocab_size=61, max_position_embeddings=128, alibi=True,
+        multi_query=False, new_decoder_architecture=False, parallel_attn=False, bias=True),
     "mpt-b": dict(
         d_model=24, n_heads=3, n_layers=2, vocab_size=61, max_seq_len=128, attn_config=dict(alibi_bias_max=5)),
 }
@@ -181,6 +184,11 @@ def decoder(name, settings, folder):
         alibi = modeling_mpt.build_mpt_alibi_tensor
         model.transformer.build_mpt_alibi_tensor = lambda heads, length, device=None: alibi(
             heads, length, config.attn_config.alibi_bias_max, device)
+    if kind == "falcon":  # eager adds the biases twice, sdpa once
+        for block in model.transformer.h:
+            add = block.self_attention.forward
+            block.self_attention.forward = lambda *args, add=add, attention_mask=None, **options: add(
+                *args, attention_mask=torch.full(attention_mask.shape[-2:], -1e9).triu(1)[None, None], **options)
     more = {} if name in ENCODERS else {"use_cache": False}
     values = {}
     for i, length in enumerate((23, 11)):

@@ -636,6 +636,7 @@ HeadScores SelfAttention::ScoresOf(std::int64_t head) const
   scores.dimension = this->Config.headDimension;
   scores.scale = this->Scale;
   scores.slope = this->Positions.Slope(head);
+  scores.slopeUnit = static_cast<float>(this->Config.SlopeUnit());
   scores.mask = this->Config.mask;
   scores.cap = static_cast<float>(this->Config.scoreCap);
   scores.window = this->Config.Window(this->Layer);

@@ -304,6 +304,7 @@ Recording TransformerRun::Run()
   const PositionEncoding positions(
     this->Config, this->Weights, std::max(longest, EndOfPlaces(this->Places)));
   this->Record.alibiSlopes = positions.GetSlopes();
+  this->Record.alibiUnit = this->Config.SlopeUnit();
   this->Record.distanceBias = positions.GetDistanceBias();
   this->Describe();
   this->RunEncoder();
