@@ -3,6 +3,7 @@
 #include "Base/Error.h"
 #include "Base/Index.h"
 #include "CircuitWeights.h"
+#include "Numerics/AttentionKernels.h"
 #include "Recording/RecordedAttention.h"
 #include "Weights/ArchitectureLimits.h"
 #include "Weights/VectorNorm.h"

@@ -6,6 +6,7 @@
 #include "ErrorMessage.h"
 #include "HandMadeRecording.h"
 #include "LongRecording.h"
+#include "Numerics/AttentionKernels.h"
 #include "Oracle.h"
 #include "Recording/RecordingPrefix.h"
 #include "Reports.h"

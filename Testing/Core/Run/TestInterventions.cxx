@@ -277,7 +277,7 @@ TEST(Ablation, OfLayersOfDifferentSizesIsTheRunWithoutTheHeadsOutputWeights)
       ASSERT_EQ(found.logits.Count(), expected.logits.Count());
       double difference = 0;
       double change = 0;
-      for (std::int64_t i = 0; i < found.logits.Count(); ++i)
+      for (std::size_t i = 0; i < found.logits.Count(); ++i)
       {
         const auto logit = static_cast<double>(found.logits.values.get()[i]);
         const double without = static_cast<double>(expected.logits.values.get()[i]) - logit;
