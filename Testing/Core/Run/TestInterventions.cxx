@@ -269,7 +269,8 @@ TEST(Ablation, OfLayersOfDifferentSizesIsTheRunWithoutTheHeadsOutputWeights)
     const Recording whole = RecordTransformer(model, input, options);
     for (std::int64_t l = 0; l < model.GetConfig().layers; ++l)
     {
-      const Transformer other = WithoutHead(model, l, 1).Make();
+      const WithoutHead edited(model, l, 1);
+      const Transformer other = edited.Make();
       options.interventions = Made(std::to_string(l) + ".1", Replacement::Zero);
       const Recording found = RecordTransformer(model, input, options);
       options.interventions = {};

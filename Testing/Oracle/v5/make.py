@@ -149,7 +149,7 @@ def fill(model):
     """Random weights, as numbers of BF16."""
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
-            if not values.is_floating_point() or "inv_freq" in name or "embed_scale" in name:
+            if not values.is_floating_point() or any(word in name for word in ("inv_freq", "embed_scale", "encoder.embed_positions")):
                 continue
             own = torch.randn(values.shape)
             if values.dim() > 1 and "conv" not in name:
