@@ -274,7 +274,7 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
   const NativeFile file(Everything());
   file.ExpectRefused<FormatError>({
     { "version", "9", "version 1 to 8 of the format attention-atlas.recording, found '9'" },
-    { "alibi_unit", "-1", "alibi_unit: expected a positive number, found -1" },
+    { "alibi_unit", "-1", "metadata 'alibi_unit': expected a positive number, found -1" },
     { "mask", "none",
       "metadata 'mask': expected one of causal, bidirectional, cross, found 'none'" },
     { "rotated", "yes", "true, false, found 'yes'" },

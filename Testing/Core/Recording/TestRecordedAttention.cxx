@@ -106,7 +106,7 @@ TEST(AlibiBias, IsRoundedToBf16BeforeItsUnit)
   Recording recording = HandMadeRecording();
   recording.alibiSlopes = { 0.125 * std::sqrt(0.5), 0.125 };
   recording.alibiUnit = 0.125;
-  HeadScores scores = ScoresOf(recording, 0, 0, 0);
+  const HeadScores scores = ScoresOf(recording, 0, recording.layers[0].index, 0);
   std::vector<float> values(4, 1.F);
   AddBias(scores, 0, 1, 4, values.data());
   for (std::int64_t key = 0; key < 4; ++key)
