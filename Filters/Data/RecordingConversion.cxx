@@ -4,6 +4,7 @@
 #include "ModelConversion.h"
 #include "RecordingBlocks.h"
 #include "SharedArray.h"
+#include "TitleFields.h"
 
 #include <vtkTypeInt64Array.h>
 
