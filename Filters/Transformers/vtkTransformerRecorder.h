@@ -160,9 +160,10 @@ public:
 
   /// Sound files (WAV, FLAC, Ogg and others) for a model that reads sound, one per sequence, or one
   /// safetensors or .npy file with input_features [sounds, bands, frames], the log-mel features of
-  /// Whisper, or input_values: [sounds, frames, bands] of AST, [sounds, samples] of wav2vec 2.0, see
-  /// Core's SoundProcessor.h. For Whisper and AST a sound is cut or filled up to the length that the model reads, with
-  /// a warning if it is cut. Null and empty names are ignored. Default: none.
+  /// Whisper, or input_values: [sounds, frames, bands] of AST, [sounds, samples] of wav2vec 2.0,
+  /// see Core's SoundProcessor.h. For Whisper and AST a sound is cut or filled up to the length
+  /// that the model reads, with a warning if it is cut. Null and empty names are ignored. Default:
+  /// none.
   void AddSound(VTK_FILEPATH const char* fileName)
   {
     AttentionAtlas::AppendText(this, this->Sounds, fileName);
