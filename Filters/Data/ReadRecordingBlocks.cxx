@@ -416,6 +416,8 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
   recording.interventions = FieldText(fields, InterventionsField);
   recording.pixels = FieldText(fields, PixelsField);
   recording.alibiSlopes = ListOf<double>(fields->GetArray(AlibiSlopesField));
+  const std::vector<double> unit = ListOf<double>(fields->GetArray(AlibiUnitField));
+  recording.alibiUnit = unit.empty() ? 0 : unit.front();
   recording.sequenceOffsets = ListOf<std::int64_t>(fields->GetArray(SequenceOffsetsField));
   recording.sourceLengths = ListOf<std::int64_t>(fields->GetArray(SourceLengthsField));
   if (auto* bias = vtkFloatArray::SafeDownCast(fields->GetArray(DistanceBiasField)))

@@ -4,6 +4,7 @@
 #include "ModelConversion.h"
 #include "RecordingBlocks.h"
 #include "SharedArray.h"
+#include "TitleFields.h"
 
 #include <vtkTypeInt64Array.h>
 
@@ -218,6 +219,11 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   if (!recording.alibiSlopes.empty())
   {
     fields->AddArray(MakeArray<vtkDoubleArray>(AlibiSlopesField, recording.alibiSlopes));
+  }
+  if (recording.alibiUnit > 0)
+  {
+    fields->AddArray(
+      MakeArray<vtkDoubleArray>(AlibiUnitField, std::vector<double>{ recording.alibiUnit }));
   }
   if (recording.distanceBias.IsRecorded())
   {

@@ -32,21 +32,22 @@ class vtkMultiBlockDataSet;
 ///
 /// Field data of the whole: Format, Architecture, Mask (causal, bidirectional) and Weight
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
-/// (0, 1) (int), Layers Without Heads (int, only where there are some); ALiBi Slopes (double, per
-/// head, only where there are some); Sequence Offsets (64-bit integers, the first row of each
-/// sequence, then the number of rows); and tuples (layer, value) (double): Score Scale, and of
-/// those layers that have them Score Cap, Window (keys), Patch Window (patches on a side), Chunk
-/// (tokens), Sinks (a logit per head) and Experts (their number). Of runs that were changed
-/// Interventions (string, in words); of pictures that were read from files Pixels (string, pillow
-/// or torchvision); of runs whose products are not those of floats Products (string, bf16). Of
-/// images Patch Grid (int, the rows and columns of patches of the largest) and, with pictures,
-/// Picture Size (int, height and width in pixels); if the pixels are not there, Picture File,
-/// Picture Hash (string, per image) and Picture Processing (string, see RecordedPictures in
-/// Recording.h). Of pictures among words, instead of Patch Grid and Picture Size, Picture Contents
-/// (int, a tuple per picture: the picture or video, its first frame, the number of frames, 1 if it
-/// is all of a picture whose tiles are there, too, height and width in pixels). Of cross attention
-/// Source Lengths (64-bit integers, the number of tokens of the source with which each sequence
-/// begins); of T5 Distance Bias (float [2 D + 1], a tuple per head, the bias for key - query = -D
+/// (0, 1) (int), Layers Without Heads (int, only where there are some); ALiBi Unit (double, where
+/// they are rounded); ALiBi Slopes (double, per head, only where there are some); Sequence Offsets
+/// (64-bit integers, the first row of each sequence, then the number of rows); and tuples (layer,
+/// value) (double): Score Scale, and of those layers that have them Score Cap, Window (keys), Patch
+/// Window (patches on a side), Chunk (tokens), Sinks (a logit per head) and Experts (their number).
+/// Of runs that were changed Interventions (string, in words); of pictures that were read from
+/// files Pixels (string, pillow or torchvision); of runs whose products are not those of floats
+/// Products (string, bf16). Of images Patch Grid (int, the rows and columns of patches of the
+/// largest) and, with pictures, Picture Size (int, height and width in pixels); if the pixels are
+/// not there, Picture File, Picture Hash (string, per image) and Picture Processing (string, see
+/// RecordedPictures in Recording.h). Of pictures among words, instead of Patch Grid and Picture
+/// Size, Picture Contents (int, a tuple per picture: the picture or video, its first frame, the
+/// number of frames, 1 if it is all of a picture whose tiles are there, too, height and width in
+/// pixels). Of cross attention Source Lengths (64-bit integers, the number of tokens of the source
+/// with which each sequence begins); of T5 Distance Bias (float [2 D + 1], a tuple per head, the
+/// bias for key - query = -D
 /// ... D).
 namespace AttentionAtlas
 {
@@ -69,6 +70,7 @@ inline constexpr const char* PatchWindowField = "Patch Window"; ///< likewise
 inline constexpr const char* ChunkField = "Chunk";              ///< likewise
 inline constexpr const char* ExpertsField = "Experts";          ///< only of layers with routing
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
+inline constexpr const char* AlibiUnitField = "ALiBi Unit";
 inline constexpr const char* AttentionKindField = "Attention Kind"; ///< of outputs, see FindPartOf
 inline constexpr const char* DistanceBiasField = "Distance Bias";   ///< only of T5
 inline constexpr const char* SourceLengthsField = "Source Lengths"; ///< only of cross attention

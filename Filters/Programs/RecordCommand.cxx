@@ -4,6 +4,7 @@
 #include "Base/Error.h"
 #include "Base/Joined.h"
 #include "Commands.h"
+#include "Preprocessing/SoundProcessor.h"
 #include "ProgramOptions.h"
 #include "ProgressBar.h"
 #include "Recorder/GeneratedText.h"
@@ -129,7 +130,7 @@ RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransfor
   sources.imageFiles = Given<Texts>(parsed, "images");
   const auto input = Given<Texts>(parsed, "input");
   const TransformerConfig& config = model.GetModel().GetConfig();
-  if (config.encoder != nullptr && config.encoder->input == InputKind::Sound)
+  if (ReadsSound(config))
   {
     sources.soundFiles = input;
   }

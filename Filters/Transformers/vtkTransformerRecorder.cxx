@@ -3,6 +3,7 @@
 #include "Base/Error.h"
 #include "Execution.h"
 #include "KeptRecordings.h"
+#include "Preprocessing/SoundProcessor.h"
 #include "Preprocessing/VisionProcessor.h"
 #include "Recorder/GeneratedText.h"
 #include "Recorder/RecordInput.h"
@@ -119,6 +120,12 @@ int vtkTransformerRecorder::GetHasEncoder()
 {
   const atlas::TransformerConfig* config = FindConfig(this->GetInputDataObject(0, 0));
   return config != nullptr && config->encoder != nullptr ? 1 : 0;
+}
+
+int vtkTransformerRecorder::GetReadsSound()
+{
+  const atlas::TransformerConfig* config = FindConfig(this->GetInputDataObject(0, 0));
+  return config != nullptr && atlas::ReadsSound(*config) ? 1 : 0;
 }
 
 int vtkTransformerRecorder::GetReadsVideos()

@@ -116,6 +116,9 @@ public:
   /// Whether the model, as it is known without an update, has an encoder beside a decoder.
   int GetHasEncoder();
 
+  /// 1 if the model reads sound, or its encoder does. Else 0.
+  int GetReadsSound();
+
   /// PNG and JPEG files, one per image, or one safetensors or .npy file with pixel_values [images,
   /// channels, height, width], normalized as in the model's training. The kind of a file is
   /// detected from its content. Null and empty names are ignored. Default: none.
@@ -156,9 +159,11 @@ public:
   int GetReadsVideos();
 
   /// Sound files (WAV, FLAC, Ogg and others) for a model that reads sound, one per sequence, or one
-  /// safetensors or .npy file with input_features [sounds, bands, frames]: log-mel features, see
-  /// Core's SoundProcessor.h. A sound is cut or filled up to the length that the model reads, with
-  /// a warning if it is cut. Null and empty names are ignored. Default: none.
+  /// safetensors or .npy file with input_features [sounds, bands, frames], the log-mel features of
+  /// Whisper, or input_values: [sounds, frames, bands] of AST, [sounds, samples] of wav2vec 2.0,
+  /// see Core's SoundProcessor.h. For Whisper and AST a sound is cut or filled up to the length
+  /// that the model reads, with a warning if it is cut. Null and empty names are ignored. Default:
+  /// none.
   void AddSound(VTK_FILEPATH const char* fileName)
   {
     AttentionAtlas::AppendText(this, this->Sounds, fileName);

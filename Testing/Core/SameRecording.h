@@ -75,6 +75,7 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
   EXPECT_EQ(found.architecture, expected.architecture);
   EXPECT_EQ(found.mask, expected.mask);
   EXPECT_EQ(found.alibiSlopes, expected.alibiSlopes);
+  EXPECT_EQ(found.alibiUnit, expected.alibiUnit);
   EXPECT_EQ(found.rotated, expected.rotated);
   EXPECT_EQ(found.products, expected.products);
   EXPECT_EQ(found.processing, expected.processing);

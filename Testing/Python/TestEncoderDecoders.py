@@ -227,6 +227,23 @@ class EncoderDecoders(AtlasTest):
                 columns = target if kind == "Decoder" else array.shape[1]
                 self.assert_close(data.image(shown, "Weights")[::-1], array[:rows, :columns])
 
+    def test_encoders_of_sound_alone(self):
+        for name in ("wav2vec2-a", "audio-spectrogram-transformer-a"):
+            with self.subTest(model=name):
+                folder = atlastest.ORACLE.parent / "v5" / "sound" / name
+                values, _ = atlastest.read_safetensors(folder / "expected.safetensors")
+                model = atlas.open(folder)
+                recording = model.record(sounds=[str(folder / f"sound-{i}.wav") for i in range(2)])
+                for sequence in range(2):
+                    for head in range(3):
+                        found = recording.attention(1, head, sequence)
+                        self.assert_close(found, values[f"{sequence}.attention.1"][head])
+                numpy.save(atlastest.OUTPUT / f"{name}.npy", values["0.input_values"][None])
+                given = model.record(sounds=[str(atlastest.OUTPUT / f"{name}.npy")])
+                self.assert_close(given.attention(1, 2), values["0.attention.1"][2])
+                with self.assertRaisesRegex(atlas.Error, "expected sounds for a model of architecture"):
+                    model.record(token_ids="1 2")
+
     def test_a_sentence_has_two_texts(self):
         self.expected("bart")
         view = simple.CreateRenderView()

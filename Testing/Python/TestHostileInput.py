@@ -405,6 +405,17 @@ class HostileInput(TransformerInputs, AtlasTest):
             (whisper, {"Sounds": [str(noise), "b.npy"]}, "of which b.npy is no sound"),
         ):
             self.check("TransformerRecorder", str(properties), simple.TransformerRecorder(Input=model, **properties), message)
+        alone = simple.TransformerReader(
+            FileName=str(atlastest.ORACLE.parent / "v5" / "sound" / "wav2vec2-a" / "config.json"))
+        short = atlastest.OUTPUT / "short.npy"
+        numpy.save(short, numpy.zeros((1, 20), "float32"))
+        for properties, message in (
+            ({"TokenIds": "5 7"}, "expected sounds for a model of architecture wav2vec2, found token ids"),
+            ({"Sounds": [str(noise)]}, "noise.wav: expected a sound"),
+            ({"Sounds": [str(short)]}, "reduce to at least one token, of up to 268435456 samples, found 20"),
+            ({"Sounds": [str(short)], "Targets": "9"}, "a model with an encoder and a decoder, found one of architecture wav2vec2"),
+        ):
+            self.check("TransformerRecorder", str(properties), simple.TransformerRecorder(Input=alone, **properties), message)
         both, single = self.record(bart, "5 7 9", Targets="8 6"), self.record(plain, "5 7 9")
         for name, given, properties, message in (
             ("AttentionMap", single, {"AttentionKind": "Cross"}, "for the attention 'cross', found one of gpt2"),

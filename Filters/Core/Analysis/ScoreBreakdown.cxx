@@ -92,7 +92,7 @@ KeyScores EvaluateKeyScores(const Recording& recording, std::int64_t sequence, s
     const float* key = recorded.key.Row(first + j);
     const double product = std::inner_product(queryBias.begin(), queryBias.end(), key, 0.,
       std::plus<>(), [](double a, double b) { return a * b; });
-    keys.alibi.push_back(static_cast<float>(slope * static_cast<double>(j)));
+    keys.alibi.push_back(static_cast<float>(AlibiBias(slope, recording.alibiUnit, j)));
     keys.bias.push_back(static_cast<float>(scale * product));
   }
   RequireIntact(recorded.key.values.get());

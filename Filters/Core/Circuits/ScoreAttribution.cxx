@@ -3,6 +3,7 @@
 #include "Base/Error.h"
 #include "Base/Index.h"
 #include "CircuitWeights.h"
+#include "Numerics/AttentionKernels.h"
 #include "Recording/RecordedAttention.h"
 #include "Weights/ArchitectureLimits.h"
 #include "Weights/VectorNorm.h"
@@ -98,11 +99,12 @@ public:
     : Head(FindHead(recording, place.layer, place.head))
     , Scale(FindLayer(recording, place.layer).scoreScale)
     , Slope(recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[place.head])
+    , SlopeUnit(recording.alibiUnit)
     , First(recording.sequenceOffsets[place.sequence])
   {
   }
 
-  double Alibi(std::int64_t key) const { return this->Slope * static_cast<double>(key); }
+  double Alibi(std::int64_t key) const { return AlibiBias(this->Slope, this->SlopeUnit, key); }
 
   double At(std::int64_t query, std::int64_t key) const
   {
@@ -132,6 +134,7 @@ private:
   const RecordedHead& Head;
   double Scale;
   double Slope;
+  double SlopeUnit;
   std::int64_t First;
 };
 

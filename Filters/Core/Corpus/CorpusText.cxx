@@ -94,8 +94,9 @@ std::size_t EndOfPart(std::string_view text, std::size_t begin, std::size_t end,
 
 std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig& config)
 {
-  ThrowIf<OptionError>(config.input == InputKind::Images,
-    "the model: expected one that reads text, found one of images.");
+  ThrowIf<OptionError>(config.input != InputKind::Tokens,
+    "the model: expected one that reads text, found one of ",
+    config.input == InputKind::Images ? "images." : "sound.");
   ThrowIf<OptionError>(config.encoder != nullptr,
     "the model: expected one that reads text alone, found one of architecture ",
     config.architecture, ", whose decoder needs what its encoder reads.");

@@ -3,6 +3,7 @@
 #include "DotProduct.h"
 #include "Lanes.h"
 #include "MatrixProduct.h"
+#include "PackedProduct.h"
 #include "VectorMath.h"
 
 #include <cmath>
@@ -121,14 +122,37 @@ void CapScores(const HeadScores& head, std::int64_t rows, std::int64_t keys, flo
     });
 }
 
+double AlibiBias(double slope, double unit, std::int64_t position)
+{
+  const auto place = static_cast<double>(position);
+  if (unit <= 0)
+  {
+    return slope * place;
+  }
+  const auto rounded = [](double value)
+  {
+    auto number = static_cast<float>(value);
+    RoundToBfloat16(1, &number);
+    return static_cast<double>(number);
+  };
+  return unit * rounded(rounded(slope / unit) * rounded(place));
+}
+
 void AddBias(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
+  const bool rounds = head.slope != 0 && head.slopeUnit > 0;
+  std::vector<float> rounded(rounds ? ToIndex(keys) : 0);
+  for (std::size_t key = 0; key < rounded.size(); ++key)
+  {
+    rounded[key] = static_cast<float>(
+      AlibiBias(static_cast<double>(head.slope), static_cast<double>(head.slopeUnit), key));
+  }
   for (std::int64_t row = 0; row < end - begin && head.slope != 0; ++row)
   {
     for (std::int64_t key = 0; key < keys; ++key)
     {
-      values[row * keys + key] += head.slope * static_cast<float>(key);
+      values[row * keys + key] += rounds ? rounded[key] : head.slope * static_cast<float>(key);
     }
   }
   for (std::int64_t query = begin; query < end && head.distanceBias != nullptr; ++query)

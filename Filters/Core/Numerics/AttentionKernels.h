@@ -15,6 +15,11 @@ namespace atlas
 /// the log probability of `target`, 0 <= target < N.
 double Softmax(Eigen::VectorXd& logits, Eigen::Index target);
 
+/// What ALiBi adds to scores of the key at a position: slope * position (Press et al. 2022). With a
+/// unit u > 0, slope / u, the position and their product are rounded to BF16, and it is u times
+/// this product (Falcon).
+double AlibiBias(double slope, double unit, std::int64_t position);
+
 /// Queries and keys of one head on one sequence, and what turns them into attention.
 struct HeadScores
 {
@@ -23,7 +28,8 @@ struct HeadScores
   std::int64_t length = 0;      ///< tokens of the sequence
   std::int64_t dimension = 0;   ///< d_head
   float scale = 1;
-  float slope = 0; ///< of ALiBi
+  float slope = 0;     ///< of ALiBi
+  float slopeUnit = 0; ///< see AlibiBias
   AttentionMask mask = AttentionMask::Causal;
   float cap = 0;           ///< c > 0: scores are c tanh(scale * query . key / c) + bias (Gemma 2)
   std::int64_t window = 0; ///< w > 0: query i may attend to keys j > i - w only; without a mask

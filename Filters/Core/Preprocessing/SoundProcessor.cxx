@@ -6,6 +6,7 @@
 #include "Files/JsonSettings.h"
 #include "Files/JsonText.h"
 #include "Files/MappedFile.h"
+#include "VisionProcessor.h"
 #include "Weights/ImageProcessor.h"
 
 #include <algorithm>
@@ -93,20 +94,22 @@ std::vector<double> Padded(const std::vector<float>& sound, const SoundProcessor
 class Spectra
 {
 public:
-  explicit Spectra(std::int64_t size)
-    : Frame(size)
+  /// Of frames of `size` samples, filled up to `filled`. A Hann window begins with 0, and repeats
+  /// it after `period` samples.
+  Spectra(std::int64_t size, std::int64_t filled, std::int64_t period)
+    : Frame(ToIndex(filled))
   {
-    for (std::int64_t i = 0; i < size; ++i) // periodic
+    for (std::int64_t i = 0; i < size; ++i)
     {
       this->Window.push_back(
-        0.5 - 0.5 * std::cos(2 * Pi * static_cast<double>(i) / static_cast<double>(size)));
+        0.5 - 0.5 * std::cos(2 * Pi * static_cast<double>(i) / static_cast<double>(period)));
     }
   }
 
-  /// The power of each frequency of a frame, [window / 2 + 1].
+  /// The power of each frequency of a frame, [filled / 2 + 1].
   const std::vector<double>& Of(const double* samples)
   {
-    for (std::size_t i = 0; i < this->Frame.size(); ++i)
+    for (std::size_t i = 0; i < this->Window.size(); ++i)
     {
       this->Frame[i] = samples[i] * this->Window[i];
     }
@@ -128,13 +131,183 @@ private:
 
 }
 
+namespace
+{
+
+using Kind = SoundProcessor::Kind;
+
+/// What Hugging Face calls it.
+const char* ExtractorOf(Kind kind)
+{
+  return kind == Kind::LogMel     ? "WhisperFeatureExtractor"
+         : kind == Kind::Waveform ? "Wav2Vec2FeatureExtractor"
+                                  : "ASTFeatureExtractor";
+}
+
+/// The processor of a model without settings, but for what it reads.
+SoundProcessor DefaultsOf(const TransformerConfig& config)
+{
+  SoundProcessor processor;
+  processor.kind = config.sound != nullptr ? Kind::Waveform
+                   : config.HasPatches()   ? Kind::FilterBank
+                                           : Kind::LogMel;
+  return processor;
+}
+
+nlohmann::json FoundOr(const Settings& settings, const char* key, double otherwise)
+{
+  const nlohmann::json* found = settings.Value({ key });
+  return found == nullptr ? nlohmann::json(otherwise) : *found;
+}
+
+/// Throws ModelError if there is a setting that was not read and is not of files or batches.
+void RefuseUnread(const Settings& settings)
+{
+  settings.Ignore({ "processor_class", "padding_side", "return_attention_mask", "return_tensors" });
+  for (const Settings::Unread& unread : settings.FindUnread())
+  {
+    settings.Fail("'", unread.key, "' is ", Describe(*unread.value),
+      ", a step of preprocessing that is not known.");
+  }
+}
+
+/// Those of wav2vec 2.0 and AST.
+void ParseOwn(const Settings& settings, const TransformerConfig& config, SoundProcessor& processor)
+{
+  processor.rate = settings.Signed({ "sampling_rate" }, processor.rate, 1000, 1'000'000);
+  processor.normalizes = settings.Flag({ "do_normalize" }, true);
+  settings.FailIf(settings.Signed({ "feature_size" }, 1) != 1,
+    "expected 'feature_size' to be 1, that of one channel.");
+  if (processor.kind == Kind::Waveform)
+  {
+    return;
+  }
+  processor.bands = settings.Signed({ "num_mel_bins" }, 128, 1, MostBands);
+  processor.frames = settings.Signed({ "max_length" }, 1024, 1);
+  const nlohmann::json mean = FoundOr(settings, "mean", processor.mean);
+  settings.FailIf(!mean.is_number(), "expected 'mean' to be a number, found ", Describe(mean), ".");
+  processor.mean = mean.get<double>();
+  processor.deviation = settings.Number({ "std" }, processor.deviation);
+  settings.FailIf(processor.bands != config.melBands || processor.frames != config.SoundFrames(),
+    "expected ", config.melBands, " bands and ", config.SoundFrames(),
+    " frames, as the model reads, found ", processor.bands, " and ", processor.frames, ".");
+}
+
+void RequireRate(const Sound& sound, const SoundProcessor& processor)
+{
+  ThrowIf<OptionError>(sound.rate != processor.rate, "expected a sound of ", processor.rate,
+    " samples per second, as the model was trained with, found ", sound.rate, ".");
+}
+
+std::vector<float> NormalizedWaveform(const std::vector<float>& samples)
+{
+  const auto count = static_cast<double>(samples.size());
+  const double mean = std::accumulate(samples.begin(), samples.end(), 0.) / count;
+  double squares = 0;
+  for (const float sample : samples)
+  {
+    squares += std::pow(static_cast<double>(sample) - mean, 2);
+  }
+  const double scale = 1 / std::sqrt(squares / count + 1e-7);
+  std::vector<float> normalized;
+  normalized.reserve(samples.size());
+  for (const float sample : samples)
+  {
+    normalized.push_back(static_cast<float>((static_cast<double>(sample) - mean) * scale));
+  }
+  return normalized;
+}
+
+constexpr std::int64_t FilledFrame = 512;
+
+/// The mel scale of Kaldi.
+double ToKaldiMel(double frequency)
+{
+  return 1127 * std::log1p(frequency / 700);
+}
+
+/// The weights of filters [bands, FilledFrame / 2 + 1]: triangles of height 1 over mels.
+std::vector<double> KaldiFilters(const SoundProcessor& processor)
+{
+  constexpr double lowest = 20;
+  const double first = ToKaldiMel(lowest);
+  const double last = ToKaldiMel(static_cast<double>(processor.rate / 2));
+  const double step = (last - first) / static_cast<double>(processor.bands + 1);
+  const double width = static_cast<double>(processor.rate) / FilledFrame; // Hz
+  std::vector<double> filters;
+  for (std::int64_t band = 0; band < processor.bands; ++band)
+  {
+    const double middle = first + step * static_cast<double>(band + 1);
+    for (std::int64_t bin = 0; bin <= FilledFrame / 2; ++bin)
+    {
+      const double mel = ToKaldiMel(width * static_cast<double>(bin));
+      filters.push_back(std::max(1 - std::abs(mel - middle) / step, 0.));
+    }
+  }
+  return filters;
+}
+
+std::vector<float> FilterBankFeatures(const Sound& sound, const SoundProcessor& processor)
+{
+  constexpr double emphasis = 0.97;
+  constexpr double least = 0x1p-23;
+  const std::int64_t size = processor.window;
+  const std::int64_t known = sound.samples.size();
+  ThrowIf<OptionError>(
+    known < size, "expected a sound of at least ", size, " samples, found ", known, ".");
+  const std::int64_t frames = std::min((known - size) / processor.hop + 1, processor.frames);
+  const std::vector<double> filters = KaldiFilters(processor);
+  const std::int64_t bins = FilledFrame / 2 + 1;
+  const double shift = processor.normalizes ? processor.mean : 0;
+  const double scale = processor.normalizes ? 2 * processor.deviation : 1;
+  std::vector<float> features(
+    ToIndex(processor.bands * processor.frames), static_cast<float>(-shift / scale));
+  Spectra spectra(size, FilledFrame, size - 1);
+  std::vector<double> frame(ToIndex(size));
+  for (std::int64_t f = 0; f < frames; ++f)
+  {
+    std::copy_n(sound.samples.begin() + f * processor.hop, size, frame.begin());
+    const double mean = std::accumulate(frame.begin(), frame.end(), 0.) / static_cast<double>(size);
+    for (double& sample : frame)
+    {
+      sample -= mean;
+    }
+    for (std::int64_t i = size - 1; i >= 0; --i)
+    {
+      frame[i] -= emphasis * frame[std::max<std::int64_t>(i - 1, 0)];
+    }
+    const std::vector<double>& power = spectra.Of(frame.data());
+    for (std::int64_t band = 0; band < processor.bands; ++band)
+    {
+      const double* filter = filters.data() + band * bins;
+      const double sum = std::inner_product(filter, filter + bins, power.begin(), 0.);
+      features[band * processor.frames + f] =
+        static_cast<float>((std::log(std::max(sum, least)) - shift) / scale);
+    }
+  }
+  return features;
+}
+
+}
+
 SoundProcessor ParseSoundProcessor(
   std::string_view text, const std::string& source, const TransformerConfig& config)
 {
   const nlohmann::json object = ParseJsonObject(text, source, "the configuration");
   const Settings settings(object, source);
-  settings.RefuseVariants({ "dither", "padding_value", "do_normalize" }, "a step of preprocessing");
-  SoundProcessor processor;
+  SoundProcessor processor = DefaultsOf(config);
+  const std::string kind = ExtractorOf(processor.kind);
+  const std::string found = settings.Text({ "feature_extractor_type" }, kind);
+  settings.FailIf(found != kind, "expected the feature_extractor_type to be ", kind,
+    ", as the model reads, found ", found.substr(0, 80), ".");
+  settings.RefuseVariants({ "dither", "padding_value" }, "a step of preprocessing");
+  if (processor.kind != SoundProcessor::Kind::LogMel)
+  {
+    ParseOwn(settings, config, processor);
+    RefuseUnread(settings);
+    return processor;
+  }
+  settings.RefuseVariants({ "do_normalize" }, "a step of preprocessing");
   const auto read = [&](const char* key, std::int64_t& value, std::int64_t most)
   { value = settings.Signed({ key }, value, 1, most); };
   read("feature_size", processor.bands, MostBands);
@@ -164,22 +337,33 @@ SoundProcessor ReadSoundProcessor(
   {
     return ParseSoundProcessor(ReadFile(path), path.string(), config);
   }
-  SoundProcessor processor;
+  const std::filesystem::path whole = folder / ProcessorFile; // of release 5 of transformers
+  if (std::filesystem::exists(whole))
+  {
+    const nlohmann::json object =
+      ParseJsonObject(ReadFile(whole), whole.string(), "the configuration");
+    const auto own = object.find("feature_extractor");
+    if (own != object.end() && own->is_object())
+    {
+      return ParseSoundProcessor(own->dump(), whole.string(), config);
+    }
+  }
+  SoundProcessor processor = DefaultsOf(config);
   processor.bands = config.melBands;
+  processor.frames = config.SoundFrames();
   processor.samples = 2 * config.positions * processor.hop;
   return processor;
 }
 
 std::vector<float> LogMelFeatures(const Sound& sound, const SoundProcessor& processor)
 {
-  ThrowIf<OptionError>(sound.rate != processor.rate, "expected a sound of ", processor.rate,
-    " samples per second, as the model was trained with, found ", sound.rate, ".");
+  RequireRate(sound, processor);
   const std::vector<double> padded = Padded(sound.samples, processor);
   const std::vector<double> filters = MelFilters(processor);
   const std::int64_t frames = processor.Frames();
   const std::int64_t bins = processor.window / 2 + 1;
   std::vector<double> features(ToIndex(processor.bands * frames));
-  Spectra spectra(processor.window);
+  Spectra spectra(processor.window, processor.window, processor.window);
   double largest = -10;
   for (std::int64_t frame = 0; frame < frames; ++frame)
   {
@@ -200,6 +384,20 @@ std::vector<float> LogMelFeatures(const Sound& sound, const SoundProcessor& proc
     scaled.push_back(static_cast<float>((std::max(level, largest - 8) + 4) / 4));
   }
   return scaled;
+}
+
+std::vector<float> SoundFeatures(const Sound& sound, const SoundProcessor& processor)
+{
+  if (processor.kind == SoundProcessor::Kind::LogMel)
+  {
+    return LogMelFeatures(sound, processor);
+  }
+  RequireRate(sound, processor);
+  if (processor.kind == SoundProcessor::Kind::FilterBank)
+  {
+    return FilterBankFeatures(sound, processor);
+  }
+  return processor.normalizes ? NormalizedWaveform(sound.samples) : sound.samples;
 }
 
 }

@@ -2,6 +2,7 @@
 
 #include "Base/Error.h"
 #include "Base/Index.h"
+#include "Files/SoundFile.h"
 #include "Files/Tensor.h"
 #include "PictureTokens.h"
 
@@ -95,12 +96,44 @@ void CheckNumbers(const char* what, const std::vector<float>& numbers, const Sha
     ", found ", numbers.size(), " numbers.");
 }
 
+/// Throws OptionError unless there are features of each sound, or waveforms long enough for a
+/// token.
+void CheckSounds(const TransformerConfig& config, const TransformerInput& input)
+{
+  ThrowIf<OptionError>(input.sounds < 1 || (config.sound != nullptr) == input.samples.empty(),
+    "expected at least one sound, as ", config.sound != nullptr ? "a waveform" : "log-mel features",
+    ", for a model of architecture ", config.architecture, ", found ",
+    input.sounds < 1 ? "none" : "the other", ".");
+  if (config.sound == nullptr)
+  {
+    CheckNumbers(
+      "log-mel features", input.features, { input.sounds, config.melBands, config.SoundFrames() });
+    return;
+  }
+  ThrowIf<OptionError>(input.samples.size() != ToIndex(input.sounds),
+    "expected the number of samples of each of the ", input.sounds, " sounds, found those of ",
+    input.samples.size(), ".");
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < input.samples.size(); ++i)
+  {
+    const std::int64_t samples = input.samples[i];
+    ThrowIf<OptionError>(samples > MaximumSamples || config.sound->Places(samples) < 1, "sound ", i,
+      ": expected a waveform that the convolutions of the model reduce to at least one token, of "
+      "up "
+      "to ",
+      MaximumSamples, " samples, found ", samples, ".");
+    count += samples;
+  }
+  CheckNumbers("waveforms", input.features, { count });
+}
+
 /// What there is of sources.
 std::string DescribeSource(const TransformerInput& input)
 {
   if (input.sounds != 0)
   {
-    return "log-mel features of " + std::to_string(input.sounds);
+    return (input.samples.empty() ? "log-mel features of " : "waveforms of ") +
+           std::to_string(input.sounds);
   }
   return input.source.empty() ? "none" : "source tokens of " + std::to_string(input.source.size());
 }
@@ -118,8 +151,7 @@ void CheckSource(const TransformerConfig& config, const TransformerInput& input)
   {
     if (isSound)
     {
-      CheckNumbers("log-mel features", input.features,
-        { input.sounds, config.encoder->melBands, 2 * config.encoder->positions });
+      CheckSounds(*config.encoder, input);
     }
     else
     {
@@ -305,7 +337,8 @@ bool TransformerInput::operator==(const TransformerInput& other) const
          this->images == other.images && this->pixels == other.pixels &&
          this->tiles == other.tiles && this->extents == other.extents &&
          this->source == other.source && this->sounds == other.sounds &&
-         this->features == other.features && this->prompts == other.prompts;
+         this->features == other.features && this->samples == other.samples &&
+         this->prompts == other.prompts;
 }
 
 void CheckInput(
@@ -327,13 +360,21 @@ void CheckInput(const TransformerConfig& config, const TransformerInput& input)
   {
     CheckImages(config, input);
   }
+  else if (config.input == InputKind::Sound)
+  {
+    ThrowIf<OptionError>(!input.tokens.empty() || input.images != 0,
+      "expected sounds for a model of architecture ", config.architecture, ", found ",
+      input.images != 0 ? "images" : "token ids", ".");
+    CheckSounds(config, input);
+  }
   else
   {
     CheckSequences(config, input);
   }
   if (config.encoder == nullptr)
   {
-    ThrowIf<OptionError>(!input.source.empty() || input.sounds != 0,
+    const bool isSource = input.sounds != 0 && config.input != InputKind::Sound;
+    ThrowIf<OptionError>(!input.source.empty() || isSource,
       "expected no source, since a model of architecture ", config.architecture,
       " has no encoder, found ", DescribeSource(input), ".");
   }
@@ -476,6 +517,15 @@ std::vector<std::int64_t> SequenceLengths(
   if (config.input == InputKind::Images)
   {
     return std::vector<std::int64_t>(input.images, config.positions);
+  }
+  if (config.sound != nullptr)
+  {
+    std::vector<std::int64_t> lengths;
+    for (const std::int64_t samples : input.samples)
+    {
+      lengths.push_back(config.sound->Places(samples));
+    }
+    return lengths;
   }
   if (config.input == InputKind::Sound)
   {

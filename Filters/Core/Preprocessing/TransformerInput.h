@@ -10,9 +10,9 @@
 namespace atlas
 {
 
-/// The input of a transformer: sequences of token ids, or images. Of one with an encoder and a
-/// decoder, `tokens` are those of the decoder, which begin with TransformerConfig::decoderStart,
-/// and there is a source of each sequence: tokens or sound.
+/// The input of a transformer: sequences of token ids, images, or sounds. Of one with an encoder
+/// and a decoder, `tokens` are those of the decoder, which begin with
+/// TransformerConfig::decoderStart, and there is a source of each sequence: tokens or sound.
 struct TransformerInput
 {
   std::vector<std::vector<std::int64_t>> tokens;   ///< per sequence; lengths may differ
@@ -28,8 +28,9 @@ struct TransformerInput
   std::vector<TilePlace> tiles;     ///< these two: of pictures among words. Per image
   std::vector<PatchExtent> extents; ///< per picture or video, for an encoder of any size
   std::vector<std::vector<std::int64_t>> source; ///< tokens of the encoder, per sequence
-  std::vector<float> features; ///< log-mel features of the encoder [sounds, bands, frames]
+  std::vector<float> features; ///< of sound [sounds, bands, frames], or waveforms one after another
   std::int64_t sounds = 0;
+  std::vector<std::int64_t> samples; ///< of each waveform
   std::vector<std::int64_t> prompts; ///< per sequence, the number of its tokens that are of its
                                      ///< prompt, for VisionConfig::seesWholePrompts; empty: all
 

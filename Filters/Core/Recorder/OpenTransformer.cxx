@@ -364,7 +364,7 @@ const VisionProcessor& OpenTransformer::GetVideoProcessor() const
 SoundProcessor OpenTransformer::GetSoundProcessor() const
 {
   const TransformerConfig& config = this->Model.GetConfig();
-  constexpr std::array<const char*, 1> names = { ImageProcessorFile };
+  constexpr std::array<const char*, 2> names = { ImageProcessorFile, ProcessorFile };
   return ReadSoundProcessor(this->FolderOf(names), config.encoder ? *config.encoder : config);
 }
 

@@ -1,6 +1,7 @@
 #include "RecorderInput.h"
 
 #include "Base/Error.h"
+#include "Base/Index.h"
 #include "Base/Joined.h"
 #include "EncodedPrompt.h"
 #include "Files/ArrayFile.h"
@@ -158,14 +159,67 @@ void ReadPatches(const std::string& path, const TransformerConfig& config, Trans
   }
 }
 
-/// Sounds, or one file of log-mel features, for a model whose encoder reads them.
+/// What a model of sound reads, of one file: [sounds, bands, frames], of AST with its last axes the
+/// other way round; or waveforms [sounds, samples].
+void ReadFeatures(const std::string& path, const TransformerConfig& config, TransformerInput& input)
+{
+  const std::string name =
+    config.sound != nullptr || config.HasPatches() ? "input_values" : "input_features";
+  std::vector<std::string> shape = { "sounds", "bands", "frames" };
+  if (config.sound != nullptr)
+  {
+    shape = { "sounds", "samples" };
+  }
+  else if (config.HasPatches())
+  {
+    std::swap(shape[1], shape[2]);
+  }
+  std::tie(input.features, input.sounds) = ReadValues(path, { name, shape, "sound" });
+  const std::int64_t size =
+    static_cast<std::int64_t>(input.features.size()) / std::max<std::int64_t>(input.sounds, 1);
+  if (config.sound != nullptr)
+  {
+    input.samples.assign(ToIndex(input.sounds), size);
+  }
+  else if (config.HasPatches())
+  {
+    const std::vector<float> stored = input.features;
+    const std::int64_t frames = size / config.melBands;
+    for (std::int64_t i = 0; i < input.sounds * frames * config.melBands; ++i)
+    {
+      const std::int64_t place = i % (frames * config.melBands);
+      input.features[i - place + place % config.melBands * frames + place / config.melBands] =
+        stored[i];
+    }
+  }
+}
+
+/// The times of tokens.
+std::vector<std::string> TimesOf(const std::vector<std::int64_t>& lengths, double secondsPerPlace)
+{
+  std::vector<std::string> labels;
+  for (const std::int64_t length : lengths)
+  {
+    for (std::int64_t place = 0; place < length; ++place)
+    {
+      std::array<char, 32> text = {};
+      std::snprintf(
+        text.data(), text.size(), "%.2f s", static_cast<double>(place) * secondsPerPlace);
+      labels.emplace_back(text.data());
+    }
+  }
+  return labels;
+}
+
+/// Sounds, or one file of what is made of them, for a model that reads them, or whose encoder does.
 void ReadSounds(
   const std::vector<std::string>& paths, const OpenTransformer& model, RecorderInput& result)
 {
-  const std::shared_ptr<const TransformerConfig>& encoder = model.GetModel().GetConfig().encoder;
-  ThrowIf<OptionError>(encoder == nullptr || encoder->input != InputKind::Sound,
-    "Sounds: expected a model that reads sound, found one of architecture ",
-    model.GetModel().GetConfig().architecture, ".");
+  const TransformerConfig& whole = model.GetModel().GetConfig();
+  const TransformerConfig& config = whole.encoder != nullptr ? *whole.encoder : whole;
+  ThrowIf<OptionError>(config.input != InputKind::Sound,
+    "Sounds: expected a model that reads sound, found one of architecture ", whole.architecture,
+    ".");
   const auto other = std::find_if_not(paths.begin(), paths.end(), IsSound);
   if (other != paths.end() && paths.size() > 1)
   {
@@ -176,31 +230,35 @@ void ReadSounds(
   TransformerInput& input = result.input;
   if (other != paths.end())
   {
-    std::tie(input.features, input.sounds) =
-      ReadValues(*other, { "input_features", { "sounds", "bands", "frames" }, "sound" });
+    ReadFeatures(*other, config, input);
   }
   for (const std::string& path : other != paths.end() ? std::vector<std::string>() : paths)
   {
     const Sound sound = ReadSound(path);
     const std::vector<float> features =
-      AtPlace<OptionError>(path, [&] { return LogMelFeatures(sound, processor); });
+      AtPlace<OptionError>(path, [&] { return SoundFeatures(sound, processor); });
     input.features.insert(input.features.end(), features.begin(), features.end());
     ++input.sounds;
     const auto length = static_cast<std::int64_t>(sound.samples.size());
-    if (length > processor.samples)
+    if (config.sound != nullptr)
+    {
+      input.samples.push_back(length);
+    }
+    if (processor.MostSamples() > 0 && length > processor.MostSamples())
     {
       result.warnings.push_back(Concat(path, ": the model reads its first ",
-        processor.samples / processor.rate, " of ", length / processor.rate, " seconds."));
+        processor.MostSamples() / processor.rate, " of ", length / processor.rate, " seconds."));
     }
   }
-  for (std::int64_t place = 0; place < input.sounds * encoder->positions; ++place)
+  if (config.HasPatches()) // they have rows and columns
   {
-    const double seconds =
-      static_cast<double>(place % encoder->positions) * processor.SecondsPerPlace();
-    std::array<char, 32> text = {};
-    std::snprintf(text.data(), text.size(), "%.2f s", seconds);
-    result.sourceLabels.emplace_back(text.data());
+    return;
   }
+  const double seconds = config.sound == nullptr ? processor.SecondsPerPlace()
+                                                 : static_cast<double>(config.sound->Step()) /
+                                                     static_cast<double>(processor.rate);
+  std::vector<std::string>& labels = whole.encoder != nullptr ? result.sourceLabels : result.labels;
+  labels = TimesOf(SequenceLengths(config, input), seconds);
 }
 
 void ReadPictures(
@@ -571,6 +629,11 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
   if (!sources.soundFiles.empty())
   {
     ReadSounds(sources.soundFiles, model, result);
+    if (model.GetModel().GetConfig().encoder == nullptr)
+    {
+      AddTargets(sources, model, result); // refuses them
+      return result;
+    }
   }
   else if (HasTexts(sources))
   {

@@ -23,7 +23,7 @@ struct RecorderSources
   std::string segments;                ///< segments of tokenIds, in the same form
   std::vector<std::string> imageFiles; ///< PNG and JPEG images, or one file with pixel_values
   std::optional<std::vector<std::vector<std::int64_t>>> table; ///< token ids of sequences
-  std::vector<std::string> soundFiles; ///< sounds, or one file with input_features
+  std::vector<std::string> soundFiles; ///< sounds, or one file with input_features or input_values
   std::string targets; ///< what the decoder of a model with an encoder reads after its start token,
                        ///< as promptFormat says: texts or, if the source is token ids or the model
                        ///< has no tokenizer for sound, token ids
@@ -48,7 +48,10 @@ struct RecorderInput
   std::vector<std::int64_t> videoFrames; ///< as in VisionPixels
   std::vector<std::string> warnings;
 
-  bool IsEmpty() const { return this->input.tokens.empty() && this->input.images == 0; }
+  bool IsEmpty() const
+  {
+    return this->input.tokens.empty() && this->input.images == 0 && this->input.sounds == 0;
+  }
 };
 
 /// Reads the sequences or images from the source that is given; returns an empty input if none is.

@@ -88,6 +88,7 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
   scores.scale = static_cast<float>(place.layer.scoreScale);
   scores.slope =
     recording.alibiSlopes.empty() ? 0 : static_cast<float>(recording.alibiSlopes[place.h]);
+  scores.slopeUnit = static_cast<float>(recording.alibiUnit);
   scores.cap = static_cast<float>(place.layer.scoreCap);
   const SharedMatrix& own = place.layer.distanceBias;
   const SharedMatrix& bias = own.IsRecorded() ? own : recording.distanceBias;

@@ -259,6 +259,7 @@ struct Recording
   AttentionMask mask = AttentionMask::Causal;
   std::vector<double> alibiSlopes; ///< per head; empty if there are none. Bias = slope * position
                                    ///< of the key
+  double alibiUnit = 0;            ///< u > 0: they are rounded to BF16, see AlibiBias
   SharedMatrix distanceBias; ///< [heads, 2 D + 1]: bias of each head for key - query = -D ... D;
                              ///< keys beyond have that of the end (T5). Optional
   bool rotated = false;      ///< whether a rotary embedding was applied to queries and keys

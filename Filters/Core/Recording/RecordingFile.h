@@ -28,6 +28,9 @@ inline constexpr const char* SixthRecordingVersion = "6";
 /// That of files whose tokens see those of their picture that follow, too.
 inline constexpr const char* SeventhRecordingVersion = "7";
 
+/// That of files whose biases of ALiBi are rounded.
+inline constexpr const char* EighthRecordingVersion = "8";
+
 /// Information that a recording made by other software may lack. It takes precedence over the
 /// metadata of the file.
 struct RecordingReadOptions
@@ -71,12 +74,12 @@ struct RecordingContent
 /// bidirectional), rotated (true, false), processing (unknown, unprocessed, processed), products
 /// (single, bf16; only if not single), layer_count, head_count, score_scales (JSON: layer -> scale,
 /// of the recorded layers), layers_without_heads (JSON array; only of models with layers that have
-/// no attention, which are not among the recorded ones), alibi_slopes (JSON array), tokens (JSON
-/// array of strings), interventions (text; only of runs that were changed); pixels (pillow,
-/// torchvision; only of pictures read from files); of layers with routing expert_counts (JSON:
-/// layer -> its number of experts); of pictures whose pixels are not in the file picture_size
-/// (JSON, [height, width]), picture_sources (JSON, [file, hash] of each), picture_processing (JSON,
-/// as a preprocessor_config.json).
+/// no attention, which are not among the recorded ones), alibi_slopes (JSON array), alibi_unit
+/// (a number, see AlibiBias; then the version is 8), tokens (JSON array of strings), interventions
+/// (text; only of runs that were changed); pixels (pillow, torchvision; only of pictures read from
+/// files); of layers with routing expert_counts (JSON: layer -> its number of experts); of pictures
+/// whose pixels are not in the file picture_size (JSON, [height, width]), picture_sources (JSON,
+/// [file, hash] of each), picture_processing (JSON, as a preprocessor_config.json).
 ///
 /// Of layers that have them also score_caps (JSON: layer -> cap), windows (JSON: layer -> keys;
 /// without a mask on both sides, a query sees its own and keys - 1 on each) and sinks (JSON: layer

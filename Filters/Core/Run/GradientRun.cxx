@@ -196,6 +196,7 @@ struct GradientRun::Impl
   void FindWeights(std::int64_t l, std::int64_t head, Head& found) const
   {
     const auto slope = static_cast<double>(this->Positions.Slope(head));
+    const double unit = this->Config.SlopeUnit();
     HeadScores mask;
     mask.window = this->Config.Window(l);
     mask.chunk = this->Config.Chunk(l);
@@ -206,7 +207,7 @@ struct GradientRun::Impl
       const std::int64_t first = mask.FirstKey(i);
       for (std::int64_t j = first; j <= i; ++j)
       {
-        row[j] += slope * static_cast<double>(j);
+        row[j] += AlibiBias(slope, unit, j);
       }
       std::fill_n(row, first, 0);
       SoftmaxOf(i + 1 - first, row + first);

@@ -107,6 +107,9 @@ void CheckSite(const TransformerConfig& config, const std::vector<std::int64_t>&
     config.architecture, " has no attention.");
   ThrowIf<OptionError>(site.kind == ActivationKind::MlpOutput && config.mlpDimension == 0, text,
     ": the model has no MLPs.");
+  ThrowIf<OptionError>(site.kind == ActivationKind::Residual && config.streams > 1, text,
+    ": the model has ", config.streams,
+    " residual streams, of which layers change all; expected a head, attention or an MLP.");
   for (std::size_t s = 0; s < lengths.size(); ++s)
   {
     RequireBelow(site.position, lengths[s], text, "position of sequence " + std::to_string(s));
@@ -225,10 +228,6 @@ bool HasSite(const TransformerConfig& config, const ActivationSite& site)
 void CheckInterventions(const TransformerConfig& config, const std::vector<std::int64_t>& lengths,
   const Interventions& interventions)
 {
-  if (!interventions.list.empty())
-  {
-    RefuseSwitches(config, "changing activations", { ArchitectureSwitch::LayerSides });
-  }
   for (const Intervention& one : interventions.list)
   {
     CheckSite(config, lengths, one.site);
@@ -239,9 +238,9 @@ void CheckInterventions(const TransformerConfig& config, const std::vector<std::
   }
   if (interventions.NeedSource() || interventions.NeedMeans())
   {
-    // The decoder of other texts would need their sources too.
-    RefuseSwitches(
-      config, "replacing activations by those of other inputs", { ArchitectureSwitch::Encoder });
+    // The decoder of other texts would need their sources too, and layers what others have.
+    RefuseSwitches(config, "replacing activations by those of other inputs",
+      { ArchitectureSwitch::Encoder, ArchitectureSwitch::LayerSides });
   }
   if (!interventions.NeedSource())
   {

@@ -71,6 +71,7 @@ std::vector<Named<ArchitectureSwitch>> NamedSwitchesOf(const TransformerConfig& 
     { config.projectionClip > 0, { "limits of queries, keys and values", Switch::ProjectionClip } },
     { config.experts > 0, { "experts", Switch::Experts } },
     { config.normsValues, { "normalized values", Switch::ValueNorms } },
+    { config.rotatesValues, { "rotated values", Switch::ValueNorms } },
     { config.HasLayerSides() || config.HasLayerSizes() || config.sharedKeyLayers > 0,
       { "layers of different sizes, with inputs or keys of other layers, or several residual "
         "streams",

@@ -36,7 +36,7 @@ enum class ArchitectureSwitch
   Sinks,
   ProjectionClip, ///< limited queries, keys and values
   Experts,
-  ValueNorms,      ///< normalized values
+  ValueNorms,      ///< normalized or rotated values
   LayerSides,      ///< inputs of layers, layers of different sizes, several residual streams, or a
                    ///< convolution
   LatentAttention, ///< keys and values, perhaps queries, that are linear in a normalized vector

@@ -73,6 +73,11 @@ std::vector<std::string> FieldsOf(const RotaryScaling& value)
   BYTES_OF_FIELDS(kind, factor, lowFactor, highFactor, originalPositions, betaFast, betaSlow,
     truncates, attentionFactor, shortFactors, longFactors, part, longAttentionFactor);
 }
+std::vector<std::string> FieldsOf(const SoundConfig& value)
+{
+  BYTES_OF_FIELDS(channels, widths, strides, hasBias, normsEach, normsLast, activation,
+    positionWidth, positionGroups);
+}
 std::vector<std::string> FieldsOf(const VisionConfig& value)
 {
   BYTES_OF_FIELDS(encoder, layersRead, merge, projectorNorm, projectorEpsilon, projectorHasTwo,
@@ -107,7 +112,8 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     mixerRate, mixerEpsilon, mixerNormPlace, gatesAttention, chunks, growsUnrotated, expertScores,
     expertBias, expertGroupScores, expertLeastSum, expertScalesInput, expertTolerance,
     predictionLayers, alignsPositions, alternatesAxes, mixerTapsBias, mixerLeastStep, mixerMostStep,
-    expertSumOffset, expertsBesideMlp);
+    expertSumOffset, expertsBesideMlp, sound, patchRowStep, patchColumnStep, rotatesValues,
+    roundsSlopes);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

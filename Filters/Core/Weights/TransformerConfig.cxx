@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace atlas
@@ -74,6 +76,21 @@ double KeptByYarn(const RotaryScaling& scaling, double base, double rotated, std
   return 1 - std::clamp((static_cast<double>(i) - low) / width, 0.0, 1.0);
 }
 
+}
+
+std::int64_t SoundConfig::Places(std::int64_t samples) const
+{
+  for (std::size_t i = 0; i < this->widths.size(); ++i)
+  {
+    samples = samples < this->widths[i] ? 0 : (samples - this->widths[i]) / this->strides[i] + 1;
+  }
+  return samples;
+}
+
+std::int64_t SoundConfig::Step() const
+{
+  return std::accumulate(
+    this->strides.begin(), this->strides.end(), std::int64_t{ 1 }, std::multiplies<>());
 }
 
 TransformerConfig TransformerConfig::WithSizesOf(std::int64_t layer) const

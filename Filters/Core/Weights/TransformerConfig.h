@@ -91,7 +91,8 @@ enum class InputKind
   Tokens,
   Images,
   Sound ///< log-mel features, which two convolutions turn into tokens (Radford et al. 2023:
-        ///< Whisper)
+        ///< Whisper), or whose patches are tokens (Gong et al. 2021: AST); or waveforms, see
+        ///< SoundConfig
 };
 
 /// What a router makes of the outputs s of its matrix, by which experts are chosen and weighed.
@@ -152,6 +153,29 @@ struct RotaryScaling
 
 struct VisionConfig;
 
+/// How waveforms become the tokens of an encoder (Baevski et al. 2020: wav2vec 2.0): convolutions,
+/// each with an activation, then a matrix to d_model. What one more convolution of these makes,
+/// activated, is added as their positions.
+struct SoundConfig
+{
+  std::vector<std::int64_t> channels; ///< these three: of each convolution
+  std::vector<std::int64_t> widths;
+  std::vector<std::int64_t> strides;
+  bool hasBias = false;   ///< whether they have biases
+  bool normsEach = false; ///< a LayerNorm before each activation; else before the first alone, of
+                          ///< each channel over all times
+  bool normsLast = true;  ///< a LayerNorm before the matrix
+  Activation activation = Activation::Gelu;
+  std::int64_t positionWidth = 128; ///< of the convolution for positions, around each
+  std::int64_t positionGroups = 16; ///< of its channels
+
+  /// The tokens of a waveform; 0 if it is too short for one.
+  std::int64_t Places(std::int64_t samples) const;
+
+  /// Samples from a token to the next.
+  std::int64_t Step() const;
+};
+
 /// What lets the tokens of a layer read each other.
 enum class Mixer
 {
@@ -207,7 +231,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool patchBias = true;        ///< whether the embedding of patches has a bias
   std::int64_t patchFrames = 1; ///< frames of a video that a patch covers; a picture is so many
                                 ///< equal frames (Qwen2-VL)
-  std::int64_t melBands = 0;    ///< of sound; it has 2 positions frames
+  std::int64_t melBands = 0;    ///< of sound, see SoundFrames; 0: it is a waveform
 
   NormKind norm = NormKind::LayerNorm;
   NormPlace normPlace = NormPlace::BeforeSublayer;
@@ -417,6 +441,13 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
                                  ///< before and one after; their sum is what is added (Gemma 4).
                                  ///< Routers have a normalization of their own
 
+  std::shared_ptr<const SoundConfig> sound; ///< of an encoder of waveforms; null: it reads none
+  std::int64_t patchRowStep = 0;    ///< pixels from a patch to the one below it; 0: patchHeight
+  std::int64_t patchColumnStep = 0; ///< likewise to the right; 0: patchWidth
+  bool rotatesValues = false;       ///< Rotary: values are rotated, too (RoFormer)
+  bool roundsSlopes = false;        ///< Alibi: slopes, positions and their products are rounded to
+                                    ///< BF16 before slopeScale (Falcon)
+
   /// Whether layer l has attention.
   bool HasAttention(std::int64_t layer) const
   {
@@ -426,8 +457,39 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   /// The number of layers with attention before layer l; with L that of all.
   std::int64_t AttentionsBefore(std::int64_t layer) const;
 
-  std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
-  std::int64_t PatchColumns() const { return this->imageWidth / this->patchWidth; }
+  /// What slopes of ALiBi are rounded before, or 0 if they are not.
+  double SlopeUnit() const
+  {
+    return this->roundsSlopes && this->position == PositionKind::Alibi ? this->slopeScale : 0;
+  }
+
+  std::int64_t PatchRows() const
+  {
+    return (this->imageHeight - this->patchHeight) / this->RowStep() + 1;
+  }
+  std::int64_t PatchColumns() const
+  {
+    return (this->imageWidth - this->patchWidth) / this->ColumnStep() + 1;
+  }
+
+  /// Pixels from a patch to the one below it, and to the one at its right.
+  std::int64_t RowStep() const
+  {
+    return this->patchRowStep > 0 ? this->patchRowStep : this->patchHeight;
+  }
+  std::int64_t ColumnStep() const
+  {
+    return this->patchColumnStep > 0 ? this->patchColumnStep : this->patchWidth;
+  }
+
+  /// Whether tokens are patches of images or, by rows of bands, of the features of sound.
+  bool HasPatches() const { return this->patchHeight > 0; }
+
+  /// Sound with melBands: the frames of its features.
+  std::int64_t SoundFrames() const
+  {
+    return this->HasPatches() ? this->imageWidth : 2 * this->positions;
+  }
 
   /// The factor of query . key in layer l: 1 / attentionScale, or 1 / (attentionScale (l + 1)) if
   /// scaleByLayer.

@@ -165,9 +165,13 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const std::int64_t d = config.modelDimension;
-    if (config.input == InputKind::Images)
+    if (config.HasPatches())
     {
       this->BindPatchEmbedding();
+    }
+    else if (config.sound != nullptr)
+    {
+      this->BindWaveform();
     }
     else if (config.input == InputKind::Sound)
     {
@@ -211,7 +215,7 @@ private:
       const std::int64_t rows = config.positions - config.registers + config.firstPosition;
       const TensorView* found = this->Find(positions);
       const bool isNested =
-        config.input == InputKind::Images &&
+        config.HasPatches() &&
         (found == nullptr || found->shape.size() != 2); // CLIP has no first axis
       const bool resizes = ResizesPositions(config);
       const std::int64_t stored =
@@ -304,6 +308,36 @@ private:
     const auto found = std::find_if(
       names.begin(), names.end(), [this](const std::string& name) { return this->Has(name); });
     return found != names.end() ? *found : names[1];
+  }
+
+  /// What makes tokens of a waveform.
+  void BindWaveform()
+  {
+    const TransformerConfig& config = this->Config;
+    const SoundConfig& sound = *config.sound;
+    std::int64_t inputs = 1;
+    for (std::size_t i = 0; i < sound.channels.size(); ++i)
+    {
+      const auto number = static_cast<std::int64_t>(i);
+      const std::int64_t outputs = sound.channels[i];
+      this->Weights.soundConvolutions.push_back(
+        this->GetSoundConvolution(number, inputs, sound.widths[i], outputs));
+      if (i == 0 || sound.normsEach)
+      {
+        const PairNames& names = this->Name.soundNorm;
+        this->Weights.soundNorms.push_back(this->GetUnfoldedNorm(
+          this->Prefix, { Numbered(names.weight, number), Numbered(names.bias, number) }, outputs));
+      }
+      inputs = outputs;
+    }
+    if (sound.normsLast)
+    {
+      this->Weights.featureNorm =
+        this->GetUnfoldedNorm(this->Prefix, this->Name.featureNorm, inputs);
+    }
+    this->Weights.embeddingIn =
+      this->GetLinear(this->Prefix, this->Name.projectIn, inputs, config.modelDimension, true);
+    this->Weights.positionConvolution = this->GetPositionConvolution();
   }
 
   /// A tensor of MLX, whose second axis comes last there.

@@ -185,12 +185,17 @@ struct TransformerWeights
   TensorView registers;            ///< [1, registers, d_model]; or missing
   LinearTensors firstConvolution;  ///< of sound, over three frames; order of inputs: band, frame
   LinearTensors secondConvolution; ///< likewise, of every second place
-  TensorView relativeBias;         ///< [relativeBuckets, H], for PositionKind::Relative; for
-                                   ///< RelativeOfPatches [(2 rows - 1)(2 columns - 1) + 3, H]
-  TensorView rotaryFrequencies;    ///< [pairs], if the file stores them
-  TensorView taskEmbedding;        ///< [tasks, d_model]
-  TensorView distanceEmbedding;    ///< [2 S, d_model], for PositionKind::Disentangled
-  NormTensors distanceNorm;        ///< of these
+  std::vector<LinearTensors> soundConvolutions; ///< these: of waveforms, see SoundConfig. Order of
+                                                ///< inputs: channel, place
+  std::vector<NormTensors> soundNorms;
+  NormTensors featureNorm;           ///< of what embeddingIn reads
+  LinearTensors positionConvolution; ///< order of inputs: channel of the group, place
+  TensorView relativeBias;           ///< [relativeBuckets, H], for PositionKind::Relative; for
+                                     ///< RelativeOfPatches [(2 rows - 1)(2 columns - 1) + 3, H]
+  TensorView rotaryFrequencies;      ///< [pairs], if the file stores them
+  TensorView taskEmbedding;          ///< [tasks, d_model]
+  TensorView distanceEmbedding;      ///< [2 S, d_model], for PositionKind::Disentangled
+  NormTensors distanceNorm;          ///< of these
   NormTensors embeddingNorm;
   TensorView layerTokens;               ///< [layerInputVocabulary, L layerInput]
   LinearTensors layerProjection;        ///< outputs: L layerInput
@@ -230,9 +235,14 @@ auto MatricesOf(Layer& layer)
 template<class Weights>
 auto MatricesBesideLayers(Weights& weights)
 {
-  return std::array{ &weights.embeddingIn, &weights.patchEmbedding, &weights.firstConvolution,
-    &weights.secondConvolution, &weights.logitsTransform, &weights.embeddingOut,
-    &weights.unembedding };
+  std::vector matrices = { &weights.embeddingIn, &weights.patchEmbedding, &weights.firstConvolution,
+    &weights.secondConvolution, &weights.positionConvolution, &weights.logitsTransform,
+    &weights.embeddingOut, &weights.unembedding };
+  for (auto& convolution : weights.soundConvolutions)
+  {
+    matrices.push_back(&convolution);
+  }
+  return matrices;
 }
 
 /// A projector of pictures.

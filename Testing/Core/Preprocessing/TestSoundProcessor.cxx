@@ -60,6 +60,77 @@ TEST(SoundProcessor, FeaturesAreThoseOfTheOriginal)
     oracle.GetEntries().at("log_mel.80").load().view.ToDouble(), 2e-5);
 }
 
+/// As the original's feature extractors make them of the same files.
+TEST(SoundProcessor, WaveformsAndFilterBanksAreThoseOfTheOriginal)
+{
+  for (const std::string name :
+    { "wav2vec2-a", "wav2vec2-b", "hubert-b", "audio-spectrogram-transformer-a" })
+  {
+    const std::filesystem::path folder = AnyOracle("v5/sound/" + name);
+    const TransformerConfig config = ReadTransformerConfig(folder / "config.json");
+    const SoundProcessor processor = ReadSoundProcessor(folder, config);
+    const ArrayFile oracle(folder / "expected.safetensors");
+    for (const std::string number : { "0", "1" })
+    {
+      const std::vector<float> found =
+        SoundFeatures(ReadSound(folder / ("sound-" + number + ".wav")), processor);
+      const LoadedArray loaded = oracle.GetEntries().at(number + ".input_values").load();
+      std::vector<double> expected = loaded.view.ToDouble();
+      if (config.HasPatches()) // they are stored by frames
+      {
+        const std::vector<double> stored = expected;
+        const std::int64_t frames = config.SoundFrames();
+        for (std::int64_t i = 0; i < frames * config.melBands; ++i)
+        {
+          expected[i] = stored[i % frames * config.melBands + i / frames];
+        }
+      }
+      ExpectClose(name, found, expected, 2e-5);
+    }
+  }
+}
+
+/// Settings of waveforms and filter banks that would change what is read, and are not known.
+TEST(SoundProcessor, OtherSettingsOfEncodersAreNamed)
+{
+  const auto message = [](const std::string& model, const std::string& text)
+  {
+    const TransformerConfig config =
+      ReadTransformerConfig(AnyOracle("v5/sound/" + model) / "config.json");
+    return MessageOf<Error>([&] { ParseSoundProcessor(text, "file", config); });
+  };
+  const std::string ast = "audio-spectrogram-transformer-a";
+  EXPECT_THAT(message("wav2vec2-a", R"({"feature_extractor_type": "ASTFeatureExtractor"})"),
+    HasSubstr("file: expected the feature_extractor_type to be Wav2Vec2FeatureExtractor, as the "
+              "model reads, found ASTFeatureExtractor."));
+  EXPECT_THAT(message("wav2vec2-a", R"({"fmax": 7600})"), HasSubstr("'fmax' is 7600"));
+  EXPECT_THAT(message("wav2vec2-a", R"({"padding_value": 1})"), HasSubstr("'padding_value' is 1"));
+  EXPECT_THAT(
+    message("wav2vec2-a", R"({"feature_size": 80})"), HasSubstr("'feature_size' to be 1"));
+  EXPECT_THAT(message(ast, "{}"),
+    HasSubstr("expected 16 bands and 44 frames, as the model reads, found 128 and 1024."));
+  EXPECT_THAT(message(ast, R"({"num_mel_bins": 16, "max_length": 44, "mean": "x"})"),
+    HasSubstr("expected 'mean' to be a number"));
+  SoundProcessor processor;
+  processor.kind = SoundProcessor::Kind::FilterBank;
+  Sound sound;
+  sound.rate = 16000;
+  sound.samples.resize(399);
+  EXPECT_THAT(MessageOf<OptionError>([&] { SoundFeatures(sound, processor); }),
+    HasSubstr("expected a sound of at least 400 samples, found 399."));
+}
+
+/// Release 5 of transformers keeps them with those of the tokenizer.
+TEST(SoundProcessor, SettingsMayBeAPartOfThoseOfAProcessor)
+{
+  const TemporaryDirectory folder;
+  std::ofstream(folder.Path() / "processor_config.json")
+    << R"({"processor_class": "Wav2Vec2Processor", "feature_extractor": {"do_normalize": false}})";
+  const TransformerConfig config =
+    ReadTransformerConfig(AnyOracle("v5/sound/wav2vec2-a") / "config.json");
+  EXPECT_FALSE(ReadSoundProcessor(folder.Path(), config).normalizes);
+}
+
 /// A tone is loudest in the filter whose middle is nearest.
 TEST(SoundProcessor, ATonesBandIsTheOneAroundIt)
 {

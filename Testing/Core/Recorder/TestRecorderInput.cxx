@@ -127,6 +127,24 @@ TEST(RecorderInput, FeaturesNeedNoProcessor)
   EXPECT_EQ(input.sourceLabels[1], "0.02 s");
 }
 
+/// A waveform of any length: 2400 and 1333 samples, of which every 60 are a token.
+TEST(RecorderInput, TokensOfWaveformsHaveTimes)
+{
+  const std::filesystem::path folder = AnyOracle("v5/sound/wav2vec2-a");
+  RecorderSources sources;
+  sources.soundFiles = { folder / "sound-0.wav", folder / "sound-1.wav" };
+  const RecorderInput input = GatherInput(sources, *OpenTransformer::Open(folder, ""));
+  EXPECT_EQ(input.input.samples, (std::vector<std::int64_t>{ 2400, 1333 }));
+  ASSERT_EQ(input.labels.size(), 39U + 22);
+  EXPECT_EQ(input.labels[38], "0.14 s"); // of 0.1425
+  EXPECT_EQ(input.labels[39], "0.00 s");
+  EXPECT_FALSE(input.IsEmpty());
+  sources.targets = "9";
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { GatherInput(sources, *OpenTransformer::Open(folder, "")); }),
+    HasSubstr("Targets: expected a model with an encoder and a decoder"));
+}
+
 /// Nor do pixels.
 TEST(RecorderInput, PixelsNeedNoProcessor)
 {

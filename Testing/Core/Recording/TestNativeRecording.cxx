@@ -273,7 +273,8 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
 {
   const NativeFile file(Everything());
   file.ExpectRefused<FormatError>({
-    { "version", "8", "version 1 to 7 of the format attention-atlas.recording, found '8'" },
+    { "version", "9", "version 1 to 8 of the format attention-atlas.recording, found '9'" },
+    { "alibi_unit", "-1", "metadata 'alibi_unit': expected a positive number, found -1" },
     { "mask", "none",
       "metadata 'mask': expected one of causal, bidirectional, cross, found 'none'" },
     { "rotated", "yes", "true, false, found 'yes'" },
@@ -325,12 +326,15 @@ TEST(RecordingFile, VariantsAreKeptAndRaiseTheVersion)
     ended.tokens.keyEnd.push_back(position + 1);
   }
   ended.pixels = "torchvision";
+  Recording rounded = Variants();
+  rounded.alibiUnit = 0.125;
   Recording local = Everything(); // of a window on both sides
   local.layers[1].window = 65;
   for (const auto& [recording, version, windows, hasSinks] :
     { std::tuple(Everything(), "1", "", false), { Variants(), "2", R"({"1":4096})", true },
       { windowed, "2", R"({"3":3})", false }, { local, "2", R"({"3":65})", false },
-      { chunked, "5", R"({"1":4096})", true }, { ended, "7", R"({"1":4096})", true } })
+      { chunked, "5", R"({"1":4096})", true }, { ended, "7", R"({"1":4096})", true },
+      { rounded, "8", R"({"1":4096})", true } })
   {
     ExpectRoundTrip(recording);
     Metadata metadata = NativeFile(recording).Texts();

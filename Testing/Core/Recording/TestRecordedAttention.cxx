@@ -6,6 +6,7 @@
 #include "ErrorMessage.h"
 #include "HandMadeRecording.h"
 #include "LongRecording.h"
+#include "Numerics/AttentionKernels.h"
 #include "Oracle.h"
 #include "Recording/RecordingPrefix.h"
 #include "Reports.h"
@@ -92,6 +93,27 @@ TEST(RecordedAttention, EqualsItsFormulas)
   ExpectDefinedAttention(recording);
   AddVariants(recording);
   ExpectDefinedAttention(recording);
+}
+
+/// Falcon's: 257 is no number of BF16, which has 8 bits, nor is 2^-1/2, which becomes 181 / 256.
+TEST(AlibiBias, IsRoundedToBf16BeforeItsUnit)
+{
+  EXPECT_EQ(AlibiBias(0.3, 0, 7), 0.3 * 7);
+  EXPECT_EQ(AlibiBias(0.5, 1, 257), 128);
+  EXPECT_EQ(AlibiBias(0.5, 1, 259), 130);
+  EXPECT_EQ(AlibiBias(0.125 * std::sqrt(0.5), 0.125, 1), 0.125 * 181 / 256);
+  EXPECT_EQ(AlibiBias(0.125 * std::sqrt(0.5), 0.125, 3), 0.125 * 272 / 128); // of 271.5
+  Recording recording = HandMadeRecording();
+  recording.alibiSlopes = { 0.125 * std::sqrt(0.5), 0.125 };
+  recording.alibiUnit = 0.125;
+  const HeadScores scores = ScoresOf(recording, 0, recording.layers[0].index, 0);
+  std::vector<float> values(4, 1.F);
+  AddBias(scores, 0, 1, 4, values.data());
+  for (std::int64_t key = 0; key < 4; ++key)
+  {
+    EXPECT_FLOAT_EQ(
+      values[key], static_cast<float>(1 + AlibiBias(recording.alibiSlopes[0], 0.125, key)));
+  }
 }
 
 /// The three kinds of attention of a transformer with an encoder and a decoder.

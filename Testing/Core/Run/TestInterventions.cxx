@@ -2,6 +2,8 @@
 
 #include "Base/Index.h"
 #include "ErrorMessage.h"
+#include "ModelsOracle.h"
+#include "OracleFile.h"
 #include "ReferenceTransformer.h"
 #include "Reports.h"
 #include "Run/PromptMeans.h"
@@ -10,6 +12,8 @@
 #include "WholeRuns.h"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -77,7 +81,7 @@ public:
     }
     Tensor& tensor = this->Weights.at(name);
     std::vector<double> values = tensor.View().ToDouble();
-    const std::int64_t size = model.GetConfig().headDimension;
+    const std::int64_t size = model.GetConfig().WithSizesOf(layer).headDimension;
     for (std::int64_t i = head * size; i < (head + 1) * size; ++i)
     {
       for (std::int64_t o = 0; o < output.outputs; ++o)
@@ -247,6 +251,66 @@ TEST(Ablation, ToZeroIsTheRunWithoutTheHeadsOutputWeights)
         WithoutNorms(found), WithoutNorms(Recorded(other, oracle.Input(), {})));
     }
   }
+}
+
+/// Layers of these differ in the sizes of their heads or MLPs, and share keys and values.
+TEST(Ablation, OfLayersOfDifferentSizesIsTheRunWithoutTheHeadsOutputWeights)
+{
+  for (const std::string name : { "gemma3n_text-a", "gemma4_text-a", "gemma4_text-c" })
+  {
+    SCOPED_TRACE(name);
+    const std::filesystem::path folder = AnyOracle("v5/decoder/" + name);
+    const Transformer model = Transformer::Read(folder);
+    const OracleFile oracle(folder / "expected.safetensors");
+    TransformerInput input;
+    input.tokens = { oracle.Integers("0.input_ids") };
+    RecordOptions options;
+    options.logits = true;
+    const Recording whole = RecordTransformer(model, input, options);
+    for (std::int64_t l = 0; l < model.GetConfig().layers; ++l)
+    {
+      const WithoutHead edited(model, l, 1);
+      const Transformer other = edited.Make();
+      options.interventions = Made(std::to_string(l) + ".1", Replacement::Zero);
+      const Recording found = RecordTransformer(model, input, options);
+      options.interventions = {};
+      const Recording expected = RecordTransformer(other, input, options);
+      ASSERT_EQ(found.logits.Count(), expected.logits.Count());
+      double difference = 0;
+      double change = 0;
+      for (std::size_t i = 0; i < found.logits.Count(); ++i)
+      {
+        const auto logit = static_cast<double>(found.logits.values.get()[i]);
+        const double without = static_cast<double>(expected.logits.values.get()[i]) - logit;
+        difference = std::max(difference, std::abs(without));
+        change =
+          std::max(change, std::abs(static_cast<double>(whole.logits.values.get()[i]) - logit));
+      }
+      EXPECT_LT(difference, 1e-4) << "layer " << l;
+      EXPECT_GT(change, 1e-2) << "layer " << l;
+    }
+    EXPECT_THAT(MessageOf<ModelError>(
+                  [&]
+                  {
+                    options.interventions = Made("0.1", Replacement::Source, input.tokens[0]);
+                    RecordTransformer(model, input, options);
+                  }),
+      HasSubstr(
+        "replacing activations by those of other inputs: expected a model without layers of "
+        "different sizes"));
+  }
+}
+
+TEST(Ablation, OfOneOfSeveralStreamsIsRefused)
+{
+  const std::filesystem::path folder = AnyOracle("v5/decoder/gemma3n_text-a");
+  const Transformer model = Transformer::Read(folder);
+  TransformerInput input;
+  input.tokens = { OracleFile(folder / "expected.safetensors").Integers("0.input_ids") };
+  RecordOptions options;
+  options.interventions = Made("r1", Replacement::Zero);
+  EXPECT_THAT(MessageOf<OptionError>([&] { RecordTransformer(model, input, options); }),
+    HasSubstr("at r1: the model has 2 residual streams"));
 }
 
 TEST(Ablation, EqualsAReference)

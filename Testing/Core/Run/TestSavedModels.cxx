@@ -94,6 +94,7 @@ protected:
   {
     return this->Expected.Has(prefix + "input_ids") ||
            this->Expected.Has(prefix + "pixel_values") ||
+           this->Expected.Has(prefix + "input_values") ||
            this->Expected.Has(prefix + "input_features");
   }
 
@@ -113,6 +114,24 @@ protected:
         return input;
       }
       input.images = 1;
+      return input;
+    }
+    if (this->Expected.Has(prefix + "input_values"))
+    {
+      const TransformerConfig& config = this->Model.GetConfig();
+      const std::vector<float> given = this->Expected.Floats(prefix + "input_values");
+      input.sounds = 1;
+      input.features = given;
+      if (config.sound != nullptr)
+      {
+        input.samples = { static_cast<std::int64_t>(given.size()) };
+        return input;
+      }
+      const std::int64_t frames = config.SoundFrames();
+      for (std::int64_t i = 0; i < frames * config.melBands; ++i) // stored by frames
+      {
+        input.features[i] = given[i % frames * config.melBands + i / frames];
+      }
       return input;
     }
     const bool hasEncoder = this->Model.GetConfig().encoder != nullptr;
@@ -135,7 +154,7 @@ public:
   static std::vector<std::string> Names()
   {
     std::set<std::string> names;
-    for (const std::string kind : { "decoder", "encdec", "encoder", "mxfp4", "vision" })
+    for (const std::string kind : { "decoder", "encdec", "encoder", "mxfp4", "sound", "vision" })
     {
       for (const std::filesystem::path& folder : AllOracles(std::filesystem::path("v5") / kind))
       {

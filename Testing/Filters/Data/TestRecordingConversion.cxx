@@ -378,6 +378,7 @@ TEST(RecordingConversion, GivesOneHead)
   EXPECT_EQ(found.sequenceOffsets, expected.sequenceOffsets);
   EXPECT_EQ(found.tokens.text, expected.tokens.text);
   EXPECT_EQ(found.alibiSlopes, expected.alibiSlopes);
+  EXPECT_EQ(found.alibiUnit, expected.alibiUnit);
   ASSERT_EQ(found.layers.size(), 2U);
   EXPECT_EQ(found.layers[0].index, 0);
   EXPECT_TRUE(found.layers[0].heads.empty());

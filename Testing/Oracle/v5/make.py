@@ -9,12 +9,15 @@ import json
 import pathlib
 import shutil
 import sys
+import wave as wav
 
 import numpy
 import torch
 import transformers
 from PIL import Image
 from safetensors.torch import load_file, save_file
+from transformers.models.audio_spectrogram_transformer import feature_extraction_audio_spectrogram_transformer as extractors
+from transformers.models.mpt import modeling_mpt
 
 SOURCE = f"transformers {transformers.__version__} eager, torch {torch.__version__}"
 DECODERS = {
@@ -63,6 +66,31 @@ DECODERS = {
         num_key_value_heads=1, head_dim=8, global_head_dim=12, vocab_size=61, vocab_size_per_layer_input=61,
         max_position_embeddings=128, sliding_window=6, hidden_size_per_layer_input=6, num_kv_shared_layers=2,
         layer_types=["sliding_attention", "full_attention"] * 2, enable_moe_block=True, num_experts=4, top_k_experts=3),
+    "falcon-e": dict(
+        hidden_size=48, num_attention_heads=12, num_hidden_layers=2, vocab_size=61, max_position_embeddings=128, alibi=True,
+        multi_query=False, new_decoder_architecture=False, parallel_attn=False, bias=True),
+    "mpt-b": dict(
+        d_model=24, n_heads=3, n_layers=2, vocab_size=61, max_seq_len=128, attn_config=dict(alibi_bias_max=5)),
+}
+WAVES = dict(
+    hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3, vocab_size=13, conv_dim=(6, 6, 10),
+    conv_stride=(5, 4, 3), conv_kernel=(10, 5, 3), num_conv_pos_embedding_groups=4, num_conv_pos_embeddings=6)
+STABLE = WAVES | dict(
+    do_stable_layer_norm=True, feat_extract_norm="layer", conv_bias=True, num_conv_pos_embeddings=5, num_conv_pos_embedding_groups=6,
+    feat_extract_activation="gelu_new", layer_norm_eps=1e-4)
+ENCODERS = {
+    "roformer-b": dict(
+        hidden_size=24, embedding_size=16, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3, vocab_size=61,
+        max_position_embeddings=64, rotary_value=True),
+}
+SOUNDS = {
+    "wav2vec2-a": WAVES,
+    "wav2vec2-b": STABLE,
+    "hubert-a": WAVES | dict(feat_proj_layer_norm=False),
+    "hubert-b": STABLE | dict(conv_dim=(8, 6), conv_stride=(20, 3), conv_kernel=(30, 4)),
+    "audio-spectrogram-transformer-a": dict(
+        hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3, patch_size=6, frequency_stride=4,
+        time_stride=5, max_length=44, num_mel_bins=16, qkv_bias=False),
 }
 QWEN_VISION = dict(
     depth=2, hidden_size=32, intermediate_size=48, num_heads=4, num_position_embeddings=16, out_hidden_size=32, patch_size=8,
@@ -121,7 +149,7 @@ def fill(model):
     """Random weights, as numbers of BF16."""
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
-            if not values.is_floating_point() or "inv_freq" in name or "embed_scale" in name:
+            if not values.is_floating_point() or any(word in name for word in ("inv_freq", "embed_scale", "encoder.embed_positions")):
                 continue
             own = torch.randn(values.shape)
             if values.dim() > 1 and "conv" not in name:
@@ -149,13 +177,24 @@ def decoder(name, settings, folder):
     torch.manual_seed(sum(map(ord, name)))
     kind = name.rsplit("-", 1)[0]
     config = transformers.CONFIG_MAPPING[kind](**settings)
-    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval().float()
+    auto = transformers.AutoModelForMaskedLM if name in ENCODERS else transformers.AutoModelForCausalLM
+    model = auto.from_config(config, attn_implementation="eager").eval().float()
     fill(model)
+    if kind == "mpt":  # transformers takes 8, whatever the setting
+        alibi = modeling_mpt.build_mpt_alibi_tensor
+        model.transformer.build_mpt_alibi_tensor = lambda heads, length, device=None: alibi(
+            heads, length, config.attn_config.alibi_bias_max, device)
+    if kind == "falcon":  # eager adds the biases twice, sdpa once
+        for block in model.transformer.h:
+            add = block.self_attention.forward
+            block.self_attention.forward = lambda *args, add=add, attention_mask=None, **options: add(
+                *args, attention_mask=torch.full(attention_mask.shape[-2:], -1e9).triu(1)[None, None], **options)
+    more = {} if name in ENCODERS else {"use_cache": False}
     values = {}
     for i, length in enumerate((23, 11)):
         ids = torch.randint(config.get_text_config().vocab_size, (1, length))
         with torch.no_grad():
-            out = model(ids, output_attentions=True, output_hidden_states=True, use_cache=False)
+            out = model(ids, output_attentions=True, output_hidden_states=True, **more)
         values[f"{i}.input_ids"] = ids[0]
         own = [a for a in out.attentions if a is not None]
         values |= {f"{i}.attention.{l}": a[0].clone() for l, a in enumerate(own)}
@@ -165,6 +204,50 @@ def decoder(name, settings, folder):
     save_file({k: v.contiguous() for k, v in values.items()}, folder / "expected.safetensors", {"source": SOURCE, "kind": "decoder"})
     print(name, len(own), out.hidden_states[-1].abs().max().item(), out.logits.std().item(), [round(a.max(-1).values.mean().item(), 2) for a in own],
           sum(f.stat().st_size for f in folder.iterdir()))
+
+
+def wave(path, count, seed):
+    """A tone that rises, with noise, in 16 bits."""
+    numbers = numpy.random.default_rng(seed)
+    time = numpy.arange(count) / 16000
+    values = 0.4 * numpy.sin(2 * numpy.pi * (300 + 2000 * time) * time) + 0.1 * numbers.normal(size=count) + 0.05
+    values = numpy.clip(32768 * values, -32768, 32767).astype("<i2")
+    with wav.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes(values.tobytes())
+    return values.astype("float32") / 32768
+
+
+def sound(name, settings, folder):
+    torch.manual_seed(sum(map(ord, name)))
+    kind = name.rsplit("-", 1)[0]
+    is_ast = kind.startswith("audio")
+    config = transformers.CONFIG_MAPPING[kind](**settings)
+    auto = transformers.AutoModel if is_ast else transformers.AutoModelForCTC
+    model = auto.from_config(config, attn_implementation="eager").eval().float()
+    fill(model)
+    if is_ast:
+        extractors.is_speech_available = lambda: False  # NumPy in place of torchaudio
+        extractor = transformers.ASTFeatureExtractor(num_mel_bins=config.num_mel_bins, max_length=config.max_length)
+    else:
+        extractor = transformers.Wav2Vec2FeatureExtractor(do_normalize=name.endswith("b"))
+    extractor.save_pretrained(folder)
+    values = {}
+    for i, count in enumerate((2400, 9000 if is_ast else 1333)):
+        given = extractor(wave(folder / f"sound-{i}.wav", count, i), sampling_rate=16000, return_tensors="pt").input_values
+        with torch.no_grad():
+            out = model(given, output_attentions=True, output_hidden_states=True)
+        values[f"{i}.input_values"] = given[0].float()
+        values |= {f"{i}.attention.{l}": a[0].clone() for l, a in enumerate(out.attentions)}
+        values[f"{i}.hidden"] = torch.cat(out.hidden_states)
+        if not is_ast:
+            values[f"{i}.logits"] = out.logits[0]
+    store(model, folder)
+    save_file({k: v.contiguous() for k, v in values.items()}, folder / "expected.safetensors", {"source": SOURCE, "kind": "sound"})
+    print(name, [tuple(v.shape) for v in values.values()], values["0.hidden"].abs().max().item(),
+          [round(a.max(-1).values.mean().item(), 2) for a in out.attentions], sum(f.stat().st_size for f in folder.iterdir()))
 
 
 def picture(path, width, height, seed):
@@ -226,11 +309,12 @@ def main():
             folder = root / "vlm" / name
             folder.mkdir(parents=True, exist_ok=True)
             vlm(name, one, root, folder)
-    for name, settings in DECODERS.items():
-        if len(sys.argv) == 2 or name in sys.argv[2:]:
-            folder = root / "decoder" / name
-            folder.mkdir(parents=True, exist_ok=True)
-            decoder(name, settings, folder)
+    for kind, models, make in (("decoder", DECODERS, decoder), ("encoder", ENCODERS, decoder), ("sound", SOUNDS, sound)):
+        for name, settings in models.items():
+            if len(sys.argv) == 2 or name in sys.argv[2:]:
+                folder = root / kind / name
+                folder.mkdir(parents=True, exist_ok=True)
+                make(name, settings, folder)
 
 
 main()

@@ -345,7 +345,9 @@ private:
       looks[query - begin] = { focus.strongest, focus.strongest };
       if (key >= 0)
       {
-        const float byDistance = row[key] - scores.slope * static_cast<float>(query); // of ALiBi
+        const auto own = static_cast<float>(AlibiBias(
+          static_cast<double>(scores.slope), static_cast<double>(scores.slopeUnit), query));
+        const float byDistance = row[key] - own; // of ALiBi
         work.BestOf(ContextMeasure::Score).Offer(byDistance, query, key);
         work.BestOf(ContextMeasure::Attention).Offer(weights[key], query, key);
         looks[query - begin].other = key;

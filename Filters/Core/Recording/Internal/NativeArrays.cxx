@@ -103,6 +103,10 @@ public:
     {
       texts["alibi_slopes"] = json(this->Record.alibiSlopes).dump();
     }
+    if (this->Record.alibiUnit > 0)
+    {
+      texts[AlibiUnit] = json(this->Record.alibiUnit).dump();
+    }
     if (!this->Record.tokens.text.empty())
     {
       texts["tokens"] = Dumped(this->Record.tokens.text);
@@ -151,6 +155,10 @@ private:
   std::string VersionFor(const Metadata& texts) const
   {
     const auto has = [&texts](const char* key) { return texts.count(key) != 0; };
+    if (has(AlibiUnit))
+    {
+      return EighthRecordingVersion;
+    }
     if (!this->Record.tokens.keyEnd.empty())
     {
       return SeventhRecordingVersion;

@@ -21,6 +21,7 @@ inline constexpr const char* SequenceOffsets = "sequence_offsets";
 inline constexpr const char* ScoreScales = "score_scales";
 inline constexpr const char* LayersWithoutHeads = "layers_without_heads";
 inline constexpr const char* ScoreCaps = "score_caps";
+inline constexpr const char* AlibiUnit = "alibi_unit";
 inline constexpr const char* Windows = "windows";
 inline constexpr const char* PatchWindows = "patch_windows";
 inline constexpr const char* Chunks = "chunks";

@@ -46,8 +46,8 @@ void CheckVersion(const Metadata& metadata, const std::string& source)
     version == metadata.end(), source, ": expected the metadata 'version', which is missing.");
   const std::string& found = version->second;
   ThrowIf<FormatError>(
-    found.size() != 1 || found < RecordingVersion || found > SeventhRecordingVersion, source,
-    ": expected version ", RecordingVersion, " to ", SeventhRecordingVersion, " of the format ",
+    found.size() != 1 || found < RecordingVersion || found > EighthRecordingVersion, source,
+    ": expected version ", RecordingVersion, " to ", EighthRecordingVersion, " of the format ",
     RecordingFormat, ", found '", found, "'.");
 }
 
@@ -160,6 +160,15 @@ private:
       this->Record.pixels = this->Text("pixels");
     }
     this->Record.alibiSlopes = ParseSlopes(this->Texts, this->Arrays.GetSource());
+    if (this->Has(AlibiUnit))
+    {
+      const json unit = this->Parsed(AlibiUnit);
+      if (!unit.is_number() || unit <= 0)
+      {
+        this->Fail(AlibiUnit, ": expected a positive number, found ", Describe(unit), ".");
+      }
+      this->Record.alibiUnit = unit.get<double>();
+    }
     if (this->Has(LayersWithoutHeads))
     {
       const json list = this->Parsed(LayersWithoutHeads);

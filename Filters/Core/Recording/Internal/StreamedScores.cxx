@@ -302,7 +302,8 @@ std::optional<StreamedMap> FindStreamed(const Recording& recording, std::int64_t
   {
     for (std::int64_t key = 0; key < length; ++key)
     {
-      map.keyBias.push_back(map.scores.slope * static_cast<float>(key));
+      map.keyBias.push_back(static_cast<float>(AlibiBias(
+        static_cast<double>(map.scores.slope), static_cast<double>(map.scores.slopeUnit), key)));
     }
   }
   if (quantity == AttentionQuantity::NormWeighted)

@@ -35,6 +35,12 @@ std::int64_t WidthOf(const TransformerConfig& config, ActivationPlace place)
 
 ActivationSlice SliceOf(const TransformerConfig& config, const ActivationSite& site)
 {
+  if (config.HasLayerSizes())
+  {
+    TransformerConfig own = config.WithSizesOf(site.layer);
+    own.headDimensions = own.keyHeadCounts = own.mlpDimensions = {};
+    return SliceOf(own, site);
+  }
   ActivationSlice slice;
   slice.place = site.kind == ActivationKind::Residual    ? ActivationPlace::Residual
                 : site.kind == ActivationKind::MlpOutput ? ActivationPlace::Hidden

@@ -33,12 +33,13 @@ struct ActivationSlice
   std::int64_t width = 0; ///< of the matrix
 };
 
+/// In a model whose layers differ in their sizes, those of the site's layer.
 ActivationSlice SliceOf(const TransformerConfig& config, const ActivationSite& site);
 
 /// Adds the rows of a slice of a matrix [length, width] to `sums`, one per column.
 void AddRows(const ActivationSlice& slice, std::int64_t length, const float* values, double* sums);
 
-/// The number of columns of a matrix.
+/// The number of columns of a matrix, in a model whose layers have the same.
 std::int64_t WidthOf(const TransformerConfig& config, ActivationPlace place);
 
 /// The layer of a matrix, and which it is.

@@ -470,7 +470,8 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
     const TransformerNorm& norm = norms.size() == 1 ? norms.front() : norms[head];
     norm.ApplyRow(dimension, values, values);
   }
-  if (projection.rotated && !rotatesFirst)
+  const bool isValue = projection.rows == &HeadRows::value;
+  if ((projection.rotated && !rotatesFirst) || (isValue && this->Config.rotatesValues))
   {
     this->Rotate(group, row, values);
   }
@@ -635,6 +636,7 @@ HeadScores SelfAttention::ScoresOf(std::int64_t head) const
   scores.dimension = this->Config.headDimension;
   scores.scale = this->Scale;
   scores.slope = this->Positions.Slope(head);
+  scores.slopeUnit = static_cast<float>(this->Config.SlopeUnit());
   scores.mask = this->Config.mask;
   scores.cap = static_cast<float>(this->Config.scoreCap);
   scores.window = this->Config.Window(this->Layer);

@@ -2,6 +2,7 @@
 
 #include "Base/Index.h"
 #include "Base/Parallel.h"
+#include "SoundEmbedding.h"
 #include "TransformerKernels.h"
 #include "TransformerLinear.h"
 #include "TransformerNorm.h"
@@ -33,13 +34,14 @@ void AddEmbedding(
   }
 }
 
-/// The pixels of each patch of an image, in the order channel, row, column.
+/// The pixels of each patch of an image, or of the features of a sound, in the order channel, row,
+/// column.
 void GatherPatches(const TransformerConfig& config, const float* image, float* to)
 {
   for (std::int64_t patch = 0; patch < config.PatchRows() * config.PatchColumns(); ++patch)
   {
-    const std::int64_t top = patch / config.PatchColumns() * config.patchHeight;
-    const std::int64_t left = patch % config.PatchColumns() * config.patchWidth;
+    const std::int64_t top = patch / config.PatchColumns() * config.RowStep();
+    const std::int64_t left = patch % config.PatchColumns() * config.ColumnStep();
     for (std::int64_t channel = 0; channel < config.channels; ++channel)
     {
       for (std::int64_t row = top; row < top + config.patchHeight; ++row)
@@ -60,9 +62,10 @@ void EmbedImages(const TransformerConfig& config, const TransformerWeights& weig
   const std::int64_t patches = config.PatchRows() * config.PatchColumns();
   const std::int64_t size = config.channels * config.imageHeight * config.imageWidth;
   std::vector<float> pixels(patches * embedding.Inputs());
+  const std::vector<float>& all = config.input == InputKind::Sound ? input.features : input.pixels;
   for (std::int64_t image = images.first; image < images.end; ++image)
   {
-    GatherPatches(config, input.pixels.data() + image * size, pixels.data());
+    GatherPatches(config, all.data() + image * size, pixels.data());
     for (const TensorView* token :
       { &weights.classToken, &weights.distillationToken, &weights.registers })
     {
@@ -74,53 +77,6 @@ void EmbedImages(const TransformerConfig& config, const TransformerWeights& weig
     }
     ApplyLinear(embedding, patches, pixels.data(), x, {}, threads);
     x += patches * d;
-  }
-}
-
-/// The values that a convolution of width 3 reads at each place, in the order band, frame: those of
-/// `count` places, `stride` frames apart, with zeros around the frames. `at(band, frame)` is one of
-/// them.
-template<class At>
-std::vector<float> GatherFrames(
-  std::int64_t count, std::int64_t stride, std::int64_t bands, std::int64_t frames, const At& at)
-{
-  std::vector<float> rows;
-  rows.reserve(ToIndex(count * bands) * 3);
-  for (std::int64_t place = 0; place < count; ++place)
-  {
-    for (std::int64_t band = 0; band < bands; ++band)
-    {
-      for (std::int64_t frame = place * stride - 1; frame <= place * stride + 1; ++frame)
-      {
-        rows.push_back(frame < 0 || frame >= frames ? 0 : at(band, frame));
-      }
-    }
-  }
-  return rows;
-}
-
-/// Writes what two convolutions, each followed by an activation, make of log-mel features: the
-/// second one reads every second place (Radford et al. 2023: Whisper).
-void EmbedSounds(const TransformerConfig& config, const TransformerWeights& weights,
-  const TransformerInput& input, const SequenceRange& sounds, float* x, int threads)
-{
-  const Linear first(weights.firstConvolution);
-  const Linear second(weights.secondConvolution);
-  const LinearFinish finish = { Activation::Gelu, nullptr, false };
-  const std::int64_t d = config.modelDimension;
-  const std::int64_t bands = config.melBands;
-  const std::int64_t frames = 2 * config.positions;
-  std::vector<float> hidden(frames * d);
-  for (std::int64_t sound = sounds.first; sound < sounds.end; ++sound)
-  {
-    const float* features = input.features.data() + sound * bands * frames;
-    std::vector<float> rows = GatherFrames(frames, 1, bands, frames,
-      [&](std::int64_t band, std::int64_t frame) { return features[band * frames + frame]; });
-    ApplyLinear(first, frames, rows.data(), hidden.data(), finish, threads);
-    rows = GatherFrames(config.positions, 2, d, frames,
-      [&](std::int64_t band, std::int64_t frame) { return hidden[frame * d + band]; });
-    ApplyLinear(second, config.positions, rows.data(), x, finish, threads);
-    x += config.positions * d;
   }
 }
 
@@ -234,7 +190,7 @@ void EmbedContent(const TransformerConfig& config, const TransformerWeights& wei
     const float* patches = input.pixels.data() + sequences.FirstRow() * embedding.Inputs();
     ApplyLinear(embedding, sequences.Rows(), patches, x, {}, threads);
   }
-  else if (config.input == InputKind::Images)
+  else if (config.HasPatches())
   {
     EmbedImages(config, weights, input, sequences.run, x, threads);
   }
@@ -354,13 +310,6 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   {
     norm(config.modelDimension, x);
   }
-}
-
-std::int64_t SoundFloats(const TransformerConfig& config)
-{
-  const std::int64_t frames = 2 * config.positions;
-  return frames * (3 * config.melBands + config.modelDimension) +
-         3 * config.positions * config.modelDimension;
 }
 
 const float* TransformForLogits(const TransformerConfig& config, const TransformerWeights& weights,

@@ -13,9 +13,6 @@ namespace atlas
 void EmbedInput(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads);
 
-/// The floats that EmbedInput allocates for sound.
-std::int64_t SoundFloats(const TransformerConfig& config);
-
 /// What is multiplied by W_U: `x` [rows to run, d_model], or, for BERT, OPT and T5, what is
 /// written to `memory`: norm(activation(transform(x))), its projection or a multiple. Runs in
 /// parallel.

@@ -7,6 +7,7 @@
 #include "PictureProjector.h"
 #include "Preprocessing/PictureTokens.h"
 #include "Run/PromptMeans.h"
+#include "SoundEmbedding.h"
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
 #include "TransformerNorm.h"
@@ -245,9 +246,10 @@ MemoryEstimate TransformerRun::EstimateMemory() const
                                                               config.keyHeads * config.headDimension
                                                           : 0)) *
                       sizeof(float);
-  if (this->Config.input == InputKind::Sound)
+  if (config.input == InputKind::Sound && !config.HasPatches())
   {
-    estimate.working += ToIndex(SoundFloats(config)) * sizeof(float);
+    estimate.working +=
+      ToIndex(SoundFloats(config, this->Input, this->Sequences.run)) * sizeof(float);
   }
   for (const std::int64_t layer : this->ReadLayers)
   {
@@ -302,6 +304,7 @@ Recording TransformerRun::Run()
   const PositionEncoding positions(
     this->Config, this->Weights, std::max(longest, EndOfPlaces(this->Places)));
   this->Record.alibiSlopes = positions.GetSlopes();
+  this->Record.alibiUnit = this->Config.SlopeUnit();
   this->Record.distanceBias = positions.GetDistanceBias();
   this->Describe();
   this->RunEncoder();
@@ -394,7 +397,6 @@ void TransformerRun::RunSource()
 void TransformerRun::Change(
   ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const
 {
-  const std::int64_t width = WidthOf(this->Config, place);
   const Interventions& interventions = this->Options.interventions;
   const std::int64_t meanColumns = MeanColumns(this->Config, interventions);
   std::int64_t column = 0; // of the means
@@ -416,7 +418,7 @@ void TransformerRun::Change(
         given = interventions.means.data() + sequence * meanColumns + column;
       }
       Replace(this->Config, one, given, group.offsets[s + 1] - group.offsets[s],
-        values + group.offsets[s] * width);
+        values + group.offsets[s] * slice.width);
     }
     column += isMean ? slice.count : 0;
   }
@@ -488,7 +490,7 @@ void TransformerRun::DescribeSequence(std::int64_t sequence)
       tokens.row.push_back(static_cast<std::int32_t>(place[1]));
       tokens.column.push_back(static_cast<std::int32_t>(place[2]));
     }
-    else if (this->Config.input == InputKind::Images)
+    else if (this->Config.HasPatches())
     {
       const std::int64_t columns = this->Config.PatchColumns();
       const std::int64_t patch = t - this->Config.TokensBeforePatches();

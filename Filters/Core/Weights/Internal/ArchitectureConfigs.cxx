@@ -209,15 +209,17 @@ struct RefusedTypes
 {
   std::string_view reason;
   std::vector<std::string_view> names;
+  bool hasHeads = true; ///< so that there are recordings of them
 };
 const RefusedTypes* FindRefused(const std::string& name)
 {
-  static const std::array<RefusedTypes, 3> all = { {
+  static const std::array<RefusedTypes, 4> all = { {
     { "a mixture of experts", { "dbrx", "deepseek", "switch_transformers" } },
     { "a mixture of experts with latent attention", { "kimi_k2" } },
     { "a model with linear attention or a recurrent state",
-      { "falcon_h1", "falcon_mamba", "jamba", "mamba", "mamba2", "minimax", "nemotron_h",
-        "recurrent_gemma", "rwkv", "zamba2" } },
+      { "falcon_h1", "jamba", "minimax", "nemotron_h", "recurrent_gemma", "zamba2" } },
+    { "a model with a recurrent state in all layers, and so without attention and heads",
+      { "falcon_mamba", "mamba", "mamba2", "rwkv" }, false },
   } };
   const auto found = std::find_if(all.begin(), all.end(), [&](const RefusedTypes& types)
     { return std::find(types.names.begin(), types.names.end(), name) != types.names.end(); });
@@ -311,10 +313,9 @@ TransformerConfig ParseArchitecture(const Settings& settings)
   const std::string name = settings.Text({ "model_type" }, "");
   if (const RefusedTypes* refused = FindRefused(name))
   {
-    settings.Fail("the model_type '", name, "' is ", refused->reason,
-      ", which is not run here; recordings of it that were made elsewhere can be "
-      "read. Expected one of ",
-      KnownArchitectures(), ".");
+    settings.Fail("the model_type '", name, "' is ", refused->reason, ", which is not run here",
+      refused->hasHeads ? "; recordings of it that were made elsewhere can be read" : "",
+      ". Expected one of ", KnownArchitectures(), ".");
   }
   const auto* parser = FindNamed(Architectures, name);
   if (parser == nullptr && HasRow(name + TextRow) && settings.IsNested({ "text_config" }))

@@ -502,7 +502,7 @@ void Llama4Layers(TransformerConfig& config, const Settings& settings)
 }
 
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 26> Rules = { {
+constexpr std::array<Named<Rule>, 28> Rules = { {
   { "anyGrid", AnyGrid },
   { "anySize", AnySize },
   { "bambaLayers", BambaLayers },
@@ -528,7 +528,9 @@ constexpr std::array<Named<Rule>, 26> Rules = { {
   { "patchBias", PatchBias },
   { "qwenExperts", QwenExperts },
   { "qwenHybridLayers", QwenHybridLayers },
+  { "spectrogram", Spectrogram },
   { "stateSpaceLayers", StateSpaceLayers },
+  { "waveform", Waveform },
 } };
 
 }

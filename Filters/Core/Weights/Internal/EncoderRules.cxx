@@ -1,12 +1,17 @@
 #include "EncoderRules.h"
 
+#include "ActivationNames.h"
+#include "Base/NamedValues.h"
 #include "ConfigParts.h"
 #include "Files/JsonText.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <memory>
 #include <sstream>
 #include <tuple>
+#include <utility>
 
 namespace atlas
 {
@@ -61,6 +66,73 @@ bool HasText(const std::vector<std::string>& words, const char* word)
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+/// A list of positive integers, or `otherwise`.
+std::vector<std::int64_t> SizesIn(
+  const Settings& settings, const char* key, const std::vector<std::int64_t>& otherwise)
+{
+  constexpr std::int64_t most = 65'536;
+  constexpr std::size_t longest = 64;
+  const json* value = settings.Value({ key });
+  if (value == nullptr)
+  {
+    return otherwise;
+  }
+  std::vector<std::int64_t> sizes;
+  for (const json& item : value->is_array() ? *value : json{ nullptr })
+  {
+    const bool isSize = item.is_number_integer() && item > 0 && item <= most;
+    settings.FailIf(!isSize || sizes.size() == longest, "expected '", key,
+      "' to be a list of up to ", longest, " integers from 1 to ", most, ", found ",
+      Describe(*value), ".");
+    sizes.push_back(item.get<std::int64_t>());
+  }
+  return sizes;
+}
+
+}
+
+void Waveform(TransformerConfig& config, const Settings& settings)
+{
+  constexpr std::array<Named<bool>, 2> norms = { { { "group", false }, { "layer", true } } };
+  SoundConfig sound;
+  sound.channels = SizesIn(settings, "conv_dim", { 512, 512, 512, 512, 512, 512, 512 });
+  sound.widths = SizesIn(settings, "conv_kernel", { 10, 3, 3, 3, 3, 2, 2 });
+  sound.strides = SizesIn(settings, "conv_stride", { 5, 2, 2, 2, 2, 2, 2 });
+  const std::size_t count = sound.channels.size();
+  settings.FailIf(count == 0 || sound.widths.size() != count || sound.strides.size() != count ||
+                    settings.Size({ "num_feat_extract_layers" },
+                      static_cast<std::int64_t>(count)) != static_cast<std::int64_t>(count),
+    "expected 'conv_dim', 'conv_kernel' and 'conv_stride' to be of equally many convolutions, as "
+    "'num_feat_extract_layers' says, found ",
+    count, ", ", sound.widths.size(), " and ", sound.strides.size(), ".");
+  sound.hasBias = settings.Flag({ "conv_bias" }, false);
+  sound.normsEach = settings.Choice({ "feat_extract_norm" }, "group", norms);
+  sound.normsLast = settings.Flag({ "feat_proj_layer_norm" }, true);
+  sound.activation = settings.Choice({ "feat_extract_activation" }, "gelu", ActivationNames);
+  sound.positionWidth = settings.Size({ "num_conv_pos_embeddings" }, 128);
+  sound.positionGroups = settings.Size({ "num_conv_pos_embedding_groups" }, 16);
+  settings.FailIf(config.modelDimension % sound.positionGroups != 0,
+    "expected 'num_conv_pos_embedding_groups' to divide 'hidden_size', ", config.modelDimension,
+    ", found ", sound.positionGroups, ".");
+  config.input = InputKind::Sound;
+  config.tiedUnembedding = false;
+  config.sound = std::make_shared<const SoundConfig>(std::move(sound));
+}
+
+void Spectrogram(TransformerConfig& config, const Settings& settings)
+{
+  config.input = InputKind::Sound;
+  config.channels = 1;
+  config.melBands = config.imageHeight = settings.Size({ "num_mel_bins" }, 128);
+  config.imageWidth = settings.Size({ "max_length" }, 1024);
+  config.patchHeight = config.patchWidth = settings.Size({ "patch_size" }, 16);
+  config.patchRowStep = settings.Size({ "frequency_stride" }, 10);
+  config.patchColumnStep = settings.Size({ "time_stride" }, 10);
+  settings.FailIf(config.imageHeight < config.patchHeight || config.imageWidth < config.patchWidth,
+    "patches of ", config.patchHeight, " bands and frames do not fit in ", config.imageHeight,
+    " bands (num_mel_bins) and ", config.imageWidth, " frames (max_length).");
+  config.positions = config.PatchRows() * config.PatchColumns() + config.TokensBeforePatches();
+  config.tiedUnembedding = false;
 }
 
 void PaddedPositions(TransformerConfig& config, const Settings& settings)

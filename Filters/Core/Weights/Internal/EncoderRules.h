@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: rules of rows (ArchitectureRules.h) of encoders of text and pictures.
+// Internal to Core: rules of rows (ArchitectureRules.h) of encoders of text, pictures and sound.
 
 #include "Files/JsonSettings.h"
 #include "Weights/TransformerConfig.h"
@@ -29,6 +29,12 @@ void PatchBias(TransformerConfig& config, const Settings& settings);
 
 /// Pictures of any size, of whole patches.
 void AnySize(TransformerConfig& config, const Settings& settings);
+
+/// wav2vec 2.0 and HuBERT: convolutions over waveforms.
+void Waveform(TransformerConfig& config, const Settings& settings);
+
+/// AST: patches of a spectrogram, which may overlap.
+void Spectrogram(TransformerConfig& config, const Settings& settings);
 
 /// SigLIP 2: pictures of any grid of patches.
 void AnyGrid(TransformerConfig& config, const Settings& settings);

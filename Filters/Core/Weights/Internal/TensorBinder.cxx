@@ -1,11 +1,13 @@
 #include "TensorBinder.h"
 
+#include "Base/Index.h"
 #include "Base/TextEnds.h"
 #include "Files/PackedNumbers.h"
 #include "Quantization.h"
 #include "Weights/ResizedPositions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -320,6 +322,48 @@ TensorView TensorBinder::GetRelativeBias(const std::string& prefix)
   std::vector<float> resized = ResizedPatchBias(view, config);
   const std::int64_t count = static_cast<std::int64_t>(resized.size()) / config.heads;
   return this->Keep(std::move(resized), { count, config.heads });
+}
+
+LinearTensors TensorBinder::GetSoundConvolution(
+  std::int64_t number, std::int64_t inputs, std::int64_t width, std::int64_t outputs)
+{
+  const PairNames& names = this->Name.firstConvolution;
+  const std::string bias = this->Prefix + Numbered(names.bias, number);
+  return { this->Get(this->Prefix + Numbered(names.weight, number), { outputs, inputs, width }),
+    this->Config.sound->hasBias ? this->Get(bias, { outputs }) : TensorView(),
+    WeightLayout::OutputInput, inputs * width, outputs };
+}
+
+LinearTensors TensorBinder::GetPositionConvolution()
+{
+  const std::int64_t d = this->Config.modelDimension;
+  const std::int64_t width = this->Config.sound->positionWidth;
+  const std::int64_t inputs = d / this->Config.sound->positionGroups;
+  const std::string stem = this->Prefix + this->Name.secondConvolution.weight;
+  const std::string module = stem.substr(0, stem.rfind('.') + 1);
+  const bool isNew = this->Has(module + "parametrizations.weight.original0");
+  const std::string lengthName = isNew ? module + "parametrizations.weight.original0" : stem + "_g";
+  const std::vector<double> lengths = this->Get(lengthName, { 1, 1, width }).ToDouble();
+  std::vector<double> values =
+    this
+      ->Get(
+        isNew ? module + "parametrizations.weight.original1" : stem + "_v", { d, inputs, width })
+      .ToDouble();
+  std::vector<double> squares(ToIndex(width));
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    squares[i % squares.size()] += values[i] * values[i];
+  }
+  std::vector<float> weights;
+  weights.reserve(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+  {
+    const std::size_t place = i % squares.size();
+    weights.push_back(static_cast<float>(values[i] * lengths[place] / std::sqrt(squares[place])));
+  }
+  return { this->Keep(std::move(weights), { d, inputs, width }),
+    this->Get(this->Prefix + this->Name.secondConvolution.bias, { d }), WeightLayout::OutputInput,
+    inputs * width, d };
 }
 
 LinearTensors TensorBinder::GetConvolution(

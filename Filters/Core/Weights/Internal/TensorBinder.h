@@ -88,8 +88,17 @@ protected:
   /// The biases of distances or patches, of all layers or of that whose prefix this is.
   TensorView GetRelativeBias(const std::string& prefix);
 
-  /// A convolution over so many frames or tokens is a matrix on their values.
+  /// A convolution over so many frames or tokens is a matrix on their values. It has d_model
+  /// outputs.
   LinearTensors GetConvolution(const PairNames& names, std::int64_t inputs, std::int64_t width);
+
+  /// One of a waveform.
+  LinearTensors GetSoundConvolution(
+    std::int64_t number, std::int64_t inputs, std::int64_t width, std::int64_t outputs);
+
+  /// That of positions (SoundConfig), whose weights files have as directions and lengths: those of
+  /// all weights of a place (Salimans and Kingma 2016).
+  LinearTensors GetPositionConvolution();
 
 private:
   TensorNames ChooseNames() const;

@@ -24,14 +24,14 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 111> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+constexpr std::array<Named<Role>, 113> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
   ROLE(attentionScale), ROLE(classToken), ROLE(contacts), ROLE(convolution), ROLE(convolutionNorm),
   ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput), ROLE(crossQuery),
   ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm), ROLE(distillationToken),
   ROLE(down), ROLE(embeddingNorm), ROLE(expertBias), ROLE(expertScales), ROLE(expertsAfter),
   ROLE(expertsNorm), ROLE(plainAfter), ROLE(routerNorm), ROLE(expertLayout), ROLE(expertsDown),
-  ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution), ROLE(frequencies),
-  ROLE(fused), ROLE(gate), ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm),
+  ROLE(expertsGate), ROLE(expertsUp), ROLE(featureNorm), ROLE(finalNorm), ROLE(firstConvolution),
+  ROLE(frequencies), ROLE(fused), ROLE(gate), ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm),
   ROLE(inputProjection), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
   ROLE(laurelIn), ROLE(laurelNorm), ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection),
   ROLE(layerProjectionNorm), ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm),
@@ -43,7 +43,7 @@ constexpr std::array<Named<Role>, 111> Roles = { { ROLE(attentionAfter), ROLE(at
   ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias), ROLE(rotations),
   ROLE(router), ROLE(secondConvolution), ROLE(segments), ROLE(sharedBias), ROLE(sharedDown),
   ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks),
-  ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut), ROLE(streamPrediction),
+  ROLE(soundNorm), ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut), ROLE(streamPrediction),
   ROLE(streamRouter), ROLE(streamRouterNorm), ROLE(streamScale), ROLE(tasks), ROLE(tokens),
   ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias),
   ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative), ROLE(xieluSquare) } };
@@ -158,12 +158,12 @@ const TensorNames& OwnNames(const TransformerConfig& config)
 }
 
 /// Suffixes of the names of stored tensors that are not weights.
-constexpr std::array<std::string_view, 23> Buffers = { "attn.mask", "attention.mask", "attn.IGNORE",
+constexpr std::array<std::string_view, 24> Buffers = { "attn.mask", "attention.mask", "attn.IGNORE",
   "attn.rotary_sin", "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
   "rotary_emb.cos_cached", "rotary_emb.sin_cached", "embeddings.position_ids",
   "embeddings.token_type_ids", ".attention.bias", ".attention.masked_bias", "attn.embed_positions",
-  "embeddings.mask_token", "relative_position_index", "rotary_embeddings.inv_freq",
-  "embed_positions.weights", "rope.freqs", "freqs_cos", "freqs_sin",
+  "embeddings.mask_token", "masked_spec_embed", "relative_position_index",
+  "rotary_embeddings.inv_freq", "embed_positions.weights", "rope.freqs", "freqs_cos", "freqs_sin",
   "EncDecAttention.relative_attention_bias.weight" };
 
 constexpr std::array<std::string_view, 17> Heads = { "classifier", "cls", "cls_classifier",

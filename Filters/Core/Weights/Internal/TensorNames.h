@@ -42,8 +42,10 @@ struct TensorNames
   std::string classToken;
   std::string distillationToken;
   std::string registers;
-  PairNames firstConvolution;
-  PairNames secondConvolution;
+  PairNames firstConvolution;  ///< of sound; of waveforms with "*" for the number
+  PairNames secondConvolution; ///< of sound; of waveforms that of positions
+  PairNames soundNorm;         ///< behind a convolution, with "*" for its number
+  PairNames featureNorm;       ///< of what projectIn reads
   PairNames projectIn;
   PairNames projectOut;
   std::string relativeBias; ///< or, with biasByLayer, within the layer
