@@ -20,6 +20,13 @@ namespace atlas
 namespace
 {
 
+constexpr const char* WhisperType = "WhisperFeatureExtractor";
+
+/// Settings that change no number: sounds are filled up at their end, and the model knows how far.
+constexpr std::string_view HarmlessOfSounds =
+  "auto_map mel_filters nb_max_frames padding_side processor_class return_attention_mask "
+  "transformers_version";
+
 constexpr double HighestFrequency = 8000;
 constexpr std::int64_t MostWindow = 1 << 16;
 constexpr std::int64_t MostBands = 4096;
@@ -134,6 +141,9 @@ SoundProcessor ParseSoundProcessor(
   const nlohmann::json object = ParseJsonObject(text, source, "the configuration");
   const Settings settings(object, source);
   settings.RefuseVariants({ "dither", "padding_value", "do_normalize" }, "a step of preprocessing");
+  const std::string type = settings.Text({ "feature_extractor_type" }, WhisperType);
+  settings.FailIf(type != WhisperType, "unknown feature_extractor_type '", type.substr(0, 80),
+    "', expected ", WhisperType, ".");
   SoundProcessor processor;
   const auto read = [&](const char* key, std::int64_t& value, std::int64_t most)
   { value = settings.Signed({ key }, value, 1, most); };
@@ -153,6 +163,7 @@ SoundProcessor ParseSoundProcessor(
   settings.FailIf(processor.bands != config.melBands || processor.Frames() != 2 * config.positions,
     "expected ", config.melBands, " bands and ", 2 * config.positions,
     " frames, as the model reads, found ", processor.bands, " and ", processor.Frames(), ".");
+  processor.unknownSettings = UnknownSettings(settings, HarmlessOfSounds);
   return processor;
 }
 

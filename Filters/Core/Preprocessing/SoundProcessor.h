@@ -22,6 +22,9 @@ struct SoundProcessor
   std::int64_t hop = 160;        ///< samples from a frame to the next
   std::int64_t samples = 480000; ///< to which a sound is cut or filled up by zeros
 
+  std::vector<std::string> unknownSettings; ///< names of settings in the file that are not known,
+                                            ///< for a warning
+
   std::int64_t Frames() const { return this->samples / this->hop; }
 
   /// Seconds from one place of the encoder to the next, of two frames.
@@ -32,7 +35,8 @@ struct SoundProcessor
 };
 
 /// Parses a preprocessor_config.json. Throws FormatError if it is not a JSON object, ModelError if
-/// a setting is out of range, or if bands and frames are not those of the model.
+/// a setting is out of range, the type is not Whisper's, or bands and frames are not those of the
+/// model.
 SoundProcessor ParseSoundProcessor(
   std::string_view text, const std::string& source, const TransformerConfig& config);
 

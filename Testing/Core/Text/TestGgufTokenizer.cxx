@@ -105,6 +105,20 @@ TEST(GgufTokenizer, UnigramIsThatOfSentencePiece)
   EXPECT_THAT(Make(PiecesAs("t5", "spm-t5")).Encode("", true).ids, ElementsAre(1));
 }
 
+/// Control and unknown tokens are tokens where a text spells them, as in the tokenizer.json of the
+/// same models, which Hugging Face's library read.
+TEST(GgufTokenizer, PiecesSpellControlTokens)
+{
+  const auto ids = [](const char* kind, const char* name, const char* text)
+  { return Make(PiecesAs(kind, name)).Encode(text, false).ids; };
+  const char* text = "<s>The text</s>a";
+  EXPECT_THAT(ids("llama", "spm-gemma", text), ElementsAre(2, 400, 320, 760, 802, 761, 1, 763));
+  EXPECT_THAT(ids("llama", "spm-llama", text), ElementsAre(1, 403, 319, 711, 753, 712, 2, 261));
+  EXPECT_THAT(ids("t5", "spm-t5", "The</s>text"), ElementsAre(65, 1, 3, 143, 130, 10));
+  EXPECT_THAT(ids("llama", "spm-gemma", "a<unk>b"), ElementsAre(763, 3, 778));
+  EXPECT_THAT(ids("llama", "spm-llama", "a<unk>b"), ElementsAre(261, 0, 273));
+}
+
 /// Gemma's tokenizer with the merges of its tokenizer.json, as files of Gemma 4 have it.
 TEST(GgufTokenizer, PairsOfCharactersAreThoseOfTheOriginal)
 {

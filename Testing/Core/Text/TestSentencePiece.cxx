@@ -437,6 +437,9 @@ TEST(CharacterMap, TheLongestEntryCounts)
   EXPECT_EQ(map.Longest("ac").replacement, "x");
   EXPECT_EQ(map.Longest("abc").length, 2U);
   EXPECT_EQ(map.Longest("abc").replacement, "");
+  EXPECT_EQ(map.Shortest("abc").length, 1U);
+  EXPECT_EQ(map.Shortest("abc").replacement, "x");
+  EXPECT_EQ(map.Shortest("b").length, 0U);
   EXPECT_EQ(map.Longest("b").length, 0U);
   EXPECT_EQ(map.Longest("").length, 0U);
 }
