@@ -41,8 +41,7 @@ TEST(TransformerConfig, ARotationMayBeSaidTwice)
   for (const std::string& more : { std::string(),
          std::string(
            R"(, "rope_parameters": {"rope_theta": 100, "rope_type": "linear", "factor": 2})"),
-         std::string(R"(, "rope_parameters": {"rope_type": "linear", "factor": 2})"),
-         std::string(R"(, "rope_parameters": {})") })
+         std::string(R"(, "rope_parameters": {"rope_type": "linear", "factor": 2})") })
   {
     const TransformerConfig config =
       ParseConfig(Llama(R"(, "rope_theta": 100.0, )" + scaling + more));
@@ -490,6 +489,8 @@ TEST(TransformerConfig, BadVariantsAreRefused)
       "'layer_types' is array, which changes" },
     { Llama(R"(, "rope_scaling": {"type": "linear", "factor": 2},
         "rope_parameters": {"rope_theta": 100, "rope_type": "default"})"),
+      "'rope_scaling' and 'rope_parameters' to be the same, found 2 and null" },
+    { Llama(R"(, "rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {})"),
       "'rope_scaling' and 'rope_parameters' to be the same, found 2 and null" },
     { Llama(R"(, "rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2},
         "rope_parameters": {"rope_theta": 100, "rope_type": "linear", "factor": 2})"),

@@ -162,8 +162,9 @@ void RequireSameRotation(const Settings& settings, const nlohmann::json& otherwi
   using nlohmann::json;
   constexpr const char* older = "rope_scaling";
   constexpr const char* newer = "rope_parameters";
-  const auto isThere = [&settings](const char* name)
-  { return settings.IsNested({ name }) && !settings.Value({ name })->empty(); };
+  // An empty older one is none in the original.
+  const bool areBoth = settings.IsNested({ older }) && !settings.Value({ older })->empty() &&
+                       settings.IsNested({ newer });
   const auto whole = [&](const char* name)
   {
     json all = json::object();
@@ -179,7 +180,7 @@ void RequireSameRotation(const Settings& settings, const nlohmann::json& otherwi
     }
     return all;
   };
-  if (!isThere(older) || !isThere(newer))
+  if (!areBoth)
   {
     return;
   }
