@@ -1,5 +1,6 @@
 // What the files beside a model's weights say, and is not used.
 
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "Files/JsonText.h"
 #include "ModelsOracle.h"
@@ -7,6 +8,7 @@
 #include "TemporaryDirectory.h"
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -60,9 +62,10 @@ TEST_F(FileWarnings, OfPreprocessorsNameTheirSettings)
     ElementsAre(this->Folder.Path().string() +
                 ": these settings of preprocessor_config.json are not known, and are not used: "
                 "'of_mine'."));
-  // What is wrong is said where pictures are read.
-  this->Add("preprocessor_config.json", "keep_aspect_ratio", true);
-  EXPECT_THAT(this->Open()->FileWarnings(), IsEmpty());
+  this->Add(
+    "preprocessor_config.json", "keep_aspect_ratio", true); // DINOv2 has its size from there
+  EXPECT_THAT(MessageOf<ModelError>([&] { this->Open(); }),
+    HasSubstr("preprocessor_config.json: 'keep_aspect_ratio' is true, a step of preprocessing"));
 }
 
 TEST_F(FileWarnings, NameCodeThatIsNotRun)
