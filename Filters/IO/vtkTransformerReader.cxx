@@ -136,7 +136,8 @@ void vtkTransformerReader::Execute(Task& task)
   task.Reads(path.c_str());
   try
   {
-    const atlas::Transformer& model = this->Open(path, architecture, processes).GetModel();
+    const atlas::OpenTransformer& open = this->Open(path, architecture, processes);
+    const atlas::Transformer& model = open.GetModel();
     auto* output = task.Output<vtkMultiBlockDataSet>();
     ToDataSet(model, path, architecture, processes, output);
     if (checkpoint != nullptr)
@@ -151,9 +152,12 @@ void vtkTransformerReader::Execute(Task& task)
       vtkWarningMacro(<< path.string() << ": these weights alone were opened, without the adapter "
                       << "beside them; open " << atlas::AdapterConfigFile << " for both.");
     }
-    for (const std::string& warning : atlas::UnusedWarnings(path, model))
+    for (const auto& warnings : { atlas::UnusedWarnings(path, model), open.FileWarnings() })
     {
-      vtkWarningMacro(<< warning);
+      for (const std::string& warning : warnings)
+      {
+        vtkWarningMacro(<< warning);
+      }
     }
   }
   catch (const std::exception&)

@@ -176,9 +176,12 @@ std::shared_ptr<const OpenTransformer> OpenModel(
 {
   auto model = OpenTransformer::Open(path, Given(parsed, "architecture"), processes,
     ParseNamed<OptionError>(ProductPrecisions, parsed["products"].as<std::string>(), "--products"));
-  for (const std::string& warning : UnusedWarnings(path, model->GetModel()))
+  for (const auto& warnings : { UnusedWarnings(path, model->GetModel()), model->FileWarnings() })
   {
-    Warn(name, warning);
+    for (const std::string& warning : warnings)
+    {
+      Warn(name, warning);
+    }
   }
   return model;
 }

@@ -314,6 +314,11 @@ CONFIGS = {
     "another packing of AWQ": (changed(quantization_config={"quant_method": "awq", "bits": 4, "version": "gemv"}), "'version'"),
     "an unknown setting of GPTQ": (
         changed(quantization_config={"quant_method": "gptq", "bits": 4, "rotation": "hadamard"}), "with 'rotation' \"hadamard\""),
+    "two scalings of rotations": (
+        changed(rope_scaling={"type": "linear", "factor": 2}, rope_parameters={"type": "linear", "factor": 3}), "to be the same"),
+    "two lengths of the training": (
+        changed(original_max_position_embeddings=8,
+                rope_scaling={"type": "yarn", "factor": 2, "original_max_position_embeddings": 16}), "found 16 and 8"),
 }
 
 #: Sources that are told something bad.

@@ -21,6 +21,11 @@ namespace atlas
 namespace
 {
 
+/// Settings that change no number: sounds are filled up at their end, and the model knows how far.
+constexpr std::string_view HarmlessOfSounds =
+  "auto_map mel_filters nb_max_frames padding_side processor_class return_attention_mask "
+  "transformers_version";
+
 constexpr double HighestFrequency = 8000;
 constexpr std::int64_t MostWindow = 1 << 16;
 constexpr std::int64_t MostBands = 4096;
@@ -326,6 +331,7 @@ SoundProcessor ParseSoundProcessor(
   settings.FailIf(processor.bands != config.melBands || processor.Frames() != 2 * config.positions,
     "expected ", config.melBands, " bands and ", 2 * config.positions,
     " frames, as the model reads, found ", processor.bands, " and ", processor.Frames(), ".");
+  processor.unknownSettings = UnknownSettings(settings, HarmlessOfSounds);
   return processor;
 }
 

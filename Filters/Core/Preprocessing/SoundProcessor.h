@@ -34,6 +34,9 @@ struct SoundProcessor
   double mean = -4.2677393;      ///< these: FilterBank, of features
   double deviation = 4.5689974;  ///< half of what they are divided by, less their mean
 
+  std::vector<std::string> unknownSettings; ///< names of settings in the file that are not known,
+                                            ///< for a warning
+
   std::int64_t Frames() const { return this->samples / this->hop; }
 
   /// The most samples that a model reads; 0: all.

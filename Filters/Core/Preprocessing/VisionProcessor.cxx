@@ -69,6 +69,17 @@ constexpr std::array<ProcessorType, 4> VideoTypes = { {
   { "SmolVLMVideoProcessor", PictureSteps::Split, false },
 } };
 
+/// Settings that change no pixel of what is read here, or that the original reads in other steps:
+/// which frames are chosen, and tiles of whatever crop_to_patches says.
+constexpr std::string_view HarmlessOfPictures =
+  "_processor_class _valid_processor_keys auto_map chat_template crop_size crop_to_patches "
+  "data_format default_to_square device disable_grouping do_center_crop do_convert_rgb do_pad "
+  "do_pan_and_scan do_sample_frames feature_extractor_type fps image_grid_pinpoints "
+  "image_seq_length initial_shift input_data_format max_frames max_video_tokens min_frames "
+  "model_size num_frames pad_size pan_and_scan_max_num_crops pan_and_scan_min_crop_size "
+  "pan_and_scan_min_ratio_to_activate patch_size processor_class return_metadata "
+  "return_row_col_info return_tensors size transformers_version video_metadata video_sampling";
+
 /// The type of a model whose file does not say.
 const ProcessorType& TypeOf(const TransformerConfig& config)
 {
@@ -127,8 +138,8 @@ ImageProcessor ParseBase(
   if (type.isClips)
   {
     image.filter = ResampleFilter::Bicubic;
-    image.mean = { 0.48145466, 0.4578275, 0.40821073 };
-    image.deviation = { 0.26862954, 0.26130258, 0.27577711 };
+    image.mean = ClipMean;
+    image.deviation = ClipDeviation;
   }
   if (type.isClips && type.value == PictureSteps::Whole)
   {
@@ -346,6 +357,7 @@ VisionProcessor ParseSteps(const Settings& settings, const ProcessorType& type,
     case PictureSteps::Padded:
       ParsePadded(settings, config, processor);
   }
+  processor.image.unknownSettings = UnknownSettings(settings, HarmlessOfPictures);
   return processor;
 }
 

@@ -368,6 +368,51 @@ SoundProcessor OpenTransformer::GetSoundProcessor() const
   return ReadSoundProcessor(this->FolderOf(names), config.encoder ? *config.encoder : config);
 }
 
+std::vector<std::string> OpenTransformer::FileWarnings() const
+{
+  std::vector<std::string> warnings;
+  if (this->Memory || !this->Gguf.empty())
+  {
+    return warnings;
+  }
+  const auto find = [&warnings](const auto& read)
+  {
+    try
+    {
+      read();
+    }
+    catch (const Error&) // NOLINT(bugprone-empty-catch): said where the file is used
+    {
+    }
+  };
+  const auto add = [&](const std::vector<std::string>& unknown)
+  {
+    const std::string names =
+      Joined(unknown, [](const std::string& name) { return "'" + name + "'"; });
+    if (!names.empty())
+    {
+      warnings.push_back(this->Folder.string() + ": these settings of " + ImageProcessorFile +
+                         " are not known, and are not used: " + names + ".");
+    }
+  };
+  const TransformerConfig& config = this->Model.GetConfig();
+  const TransformerConfig& encoder = config.encoder ? *config.encoder : config;
+  find([&] { warnings = TokenizerWarnings(this->TokenizerFolder()); });
+  if (config.vision != nullptr)
+  {
+    find([&] { add(this->GetVisionProcessor().image.unknownSettings); });
+  }
+  else if (config.input == InputKind::Images)
+  {
+    find([&] { add(this->GetImageProcessor().unknownSettings); });
+  }
+  else if (encoder.input == InputKind::Sound)
+  {
+    find([&] { add(this->GetSoundProcessor().unknownSettings); });
+  }
+  return warnings;
+}
+
 bool OpenTransformer::IsCurrent() const
 {
   return AreCurrent(this->Stamps) && AreCurrent(this->Model.GetFiles().Stamps());
@@ -393,6 +438,14 @@ std::vector<std::string> UnusedWarnings(const std::filesystem::path& path, const
     warnings.push_back(path.string() + ": is run as a model of texts, without the encoder of " +
                        "pictures that '" + *encoder + "' describes.");
     settings.erase(encoder);
+  }
+  const auto code = std::find(settings.begin(), settings.end(), "auto_map");
+  if (code != settings.end())
+  {
+    warnings.push_back(path.string() + ": its own code, which '" + *code +
+                       "' names, is not run: it is run as the " + model.GetConfig().architecture +
+                       " of transformers.");
+    settings.erase(code);
   }
   const std::string unknown = Joined(settings, quoted);
   if (!unknown.empty())

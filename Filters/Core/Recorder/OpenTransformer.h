@@ -90,6 +90,11 @@ public:
   /// How the encoder's sound becomes features. Throws as ReadSoundProcessor.
   SoundProcessor GetSoundProcessor() const;
 
+  /// What the files of the tokenizer and of the processors say that is not used, or that releases
+  /// of the original use differently, for the user: sentences that begin with the file. What is
+  /// wrong with them is said where they are used.
+  std::vector<std::string> FileWarnings() const;
+
 private:
   OpenTransformer(const std::filesystem::path& path, const std::string& architecture);
   OpenTransformer(const std::filesystem::path& path, const ModelInMemory& model);

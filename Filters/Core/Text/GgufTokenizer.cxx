@@ -107,6 +107,7 @@ Tokenizer MakePieces(const GgufMetadata& metadata, bool isUnigram)
   SentencePieceTable table;
   table.kind = isUnigram ? SentencePieceKind::Unigram : SentencePieceKind::BytePairs;
   table.singlePrecision = false; // as llama.cpp
+  table.spellsControls = true;
   AddTokens(metadata, table);
   AddFrame(
     metadata, isUnigram ? Defaults{ false, true, -1, 1 } : Defaults{ true, false, 1, 2 }, table);

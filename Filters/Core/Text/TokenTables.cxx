@@ -175,12 +175,13 @@ void AddSpecialTokens(TokenizerParts& parts, const TokenTable& table)
   parts.Enclose(table.textBegin, table.textEnd);
 }
 
-/// Likewise, with the tokens that are matched where a text spells them.
-void AddSpelledTokens(TokenizerParts& parts, const Tokens& tokens, const TokenTable& table)
+/// Likewise, with the tokens of two types, which are matched where a text spells them.
+void AddSpelledTokens(TokenizerParts& parts, const Tokens& tokens, const TokenTable& table,
+  TokenType other = TokenType::UserDefined)
 {
   for (std::size_t i = 0; i < tokens.types.size(); ++i)
   {
-    if (tokens.types[i] == TokenType::Control || tokens.types[i] == TokenType::UserDefined)
+    if (tokens.types[i] == TokenType::Control || tokens.types[i] == other)
     {
       parts.Add({ std::string(tokens.Text(i)), static_cast<std::int64_t>(i) });
     }
@@ -226,7 +227,14 @@ std::shared_ptr<TokenizerParts> MakeSentencePieceParts(
     }
     parts->model = model;
   }
-  AddSpecialTokens(*parts, table);
+  if (table.spellsControls)
+  {
+    AddSpelledTokens(*parts, tokens, table, TokenType::Unknown); // user-defined ones are wholes
+  }
+  else
+  {
+    AddSpecialTokens(*parts, table);
+  }
   return parts;
 }
 

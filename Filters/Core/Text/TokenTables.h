@@ -56,6 +56,7 @@ struct SentencePieceTable : TokenTable
   bool addPrefixSpace = true;    ///< add a space before each text
   bool removeExtraSpaces = true; ///< strip texts, and reduce runs of spaces to one
   bool escapeSpaces = true;      ///< write spaces as U+2581
+  bool spellsControls = false;   ///< control and unknown tokens are matched in texts
   /// Texts before all else: white space becomes single spaces, `` and '' become ", accents are
   /// removed, letters are lower case (ALBERT).
   bool plainQuotes = false;
@@ -69,7 +70,8 @@ struct SentencePieceTable : TokenTable
 /// finite, a token is empty, not UTF-8, longer than 1024 bytes or listed twice, or the character
 /// map is invalid.
 ///
-/// Text that spells a control token does not become that token, as in SentencePiece itself.
+/// Text that spells a control token does not become that token, as in SentencePiece itself, unless
+/// the table says so.
 Tokenizer MakeSentencePieceTokenizer(const SentencePieceTable& table, const std::string& source);
 
 /// What else a vocabulary of byte pairs needs.

@@ -589,6 +589,34 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
     "can be given instead of text.");
 }
 
+std::vector<std::string> TokenizerWarnings(const std::filesystem::path& directory)
+{
+  const std::filesystem::path path = directory / "tokenizer.json";
+  std::vector<std::string> warnings;
+  const FolderSettings settings(directory);
+  if (!FileExists(path) || !settings.HasOwnSteps())
+  {
+    return warnings;
+  }
+  // Without the vocabulary, which is most of the file.
+  const auto isOfSteps = [](int /*depth*/, json::parse_event_t event, const json& key)
+  {
+    return event != json::parse_event_t::key ||
+           (key != "added_tokens" && key != "vocab" && key != "merges");
+  };
+  json value = json::parse(ReadFile(path), isOfSteps, false);
+  if (!value.is_object())
+  {
+    return warnings;
+  }
+  settings.Override(value);
+  for (const std::string& difference : settings.Differences(value))
+  {
+    warnings.push_back(path.string() + ": " + difference);
+  }
+  return warnings;
+}
+
 Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory)
 {
   if (HasTargetLanguage(directory))

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace atlas
 {
@@ -57,7 +58,8 @@ inline constexpr std::array<const char*, 16> TokenizerFiles = { "tokenizer.json"
 /// other names of special tokens, and lists of further ones. Of tokenizer.json, ids of new tokens
 /// must follow; by tokenizer_class, as in transformers, its BertNormalizer gets do_lower_case,
 /// strip_accents and tokenize_chinese_chars (Bert or alike), and its ByteLevel add_prefix_space
-/// (GPT2, Roberta or alike). Otherwise tokenizer.json alone counts.
+/// (GPT2, Roberta or alike), and byte pairs of Llama on characters the steps of LlamaTokenizer of
+/// transformers 5, by legacy and add_prefix_space. Otherwise tokenizer.json alone counts.
 ///
 /// The others, but for tiktoken and Marian, take from tokenizer_config.json what they leave out:
 /// tokenizer_class (else config.json's model_type) decides what is added to texts, how words are
@@ -77,5 +79,10 @@ Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory);
 
 /// Whether those two differ.
 bool HasTargetTokenizer(const std::filesystem::path& directory);
+
+/// How the class of transformers 5 makes other tokens of texts than the tokenizer.json of a folder,
+/// which counts here: sentences that begin with the file. Empty if they are the same, or if there
+/// is no such file. Throws FormatError if a file beside it is invalid.
+std::vector<std::string> TokenizerWarnings(const std::filesystem::path& directory);
 
 }

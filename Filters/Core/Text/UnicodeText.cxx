@@ -6,12 +6,15 @@
 #include <array>
 #include <cstdio>
 #include <iterator>
+#include <memory>
 
+#include <unicode/brkiter.h>
 #include <unicode/bytestream.h>
 #include <unicode/casemap.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
+#include <unicode/utext.h>
 #include <utf8.h>
 
 namespace atlas
@@ -125,6 +128,42 @@ std::string FoldCase(std::string_view text)
     throw FormatError("cannot fold the case of text: ICU says ", u_errorName(status), ".");
   }
   return Normalize(NormalizationForm::NFC, folded);
+}
+
+std::vector<std::size_t> ClusterEnds(std::string_view text)
+{
+  std::vector<std::size_t> ends;
+  if (IsAscii(text))
+  {
+    for (std::size_t i = 0; i < text.size(); ++i)
+    {
+      if (text[i] != '\r' || i + 1 == text.size() || text[i + 1] != '\n')
+      {
+        ends.push_back(i + 1);
+      }
+    }
+    return ends;
+  }
+  RequireIcuLength(text);
+  UErrorCode status = U_ZERO_ERROR;
+  UText* const whole =
+    utext_openUTF8(nullptr, text.data(), static_cast<std::int64_t>(text.size()), &status);
+  const std::unique_ptr<UText, UText* (*)(UText*)> owner(whole, utext_close);
+  const std::unique_ptr<icu::BreakIterator> clusters(
+    icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), status));
+  if (U_SUCCESS(status))
+  {
+    clusters->setText(whole, status);
+  }
+  if (U_FAILURE(status))
+  {
+    throw FormatError("cannot find the characters of text: ICU says ", u_errorName(status), ".");
+  }
+  for (std::int32_t end = clusters->next(); end != icu::BreakIterator::DONE; end = clusters->next())
+  {
+    ends.push_back(static_cast<std::size_t>(end));
+  }
+  return ends;
 }
 
 std::string_view Stripped(std::string_view text, bool left, bool right)

@@ -34,6 +34,10 @@ std::string ToLower(std::string_view text);
 /// UTF-8.
 std::string FoldCase(std::string_view text);
 
+/// Where each grapheme cluster ends, in bytes: what a reader sees as one character, such as a
+/// letter with its accents. `text` must be UTF-8.
+std::vector<std::size_t> ClusterEnds(std::string_view text);
+
 /// The text without the white space at its ends. `text` must be UTF-8.
 std::string_view Stripped(std::string_view text, bool left = true, bool right = true);
 

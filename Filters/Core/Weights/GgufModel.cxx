@@ -330,7 +330,11 @@ void AddVariants(const GgufSettings& settings, json& config)
   }
   if (!family.Has(window))
   {
-    config["sliding_window"] = settings.IsOn(window) ? json(settings.Size(window)) : json();
+    // The first files of Gemma 2 leave it out; llama.cpp has the same window for them.
+    if (settings.Has(window) || family.name != "gemma2")
+    {
+      config["sliding_window"] = settings.IsOn(window) ? json(settings.Size(window)) : json();
+    }
     if (!layers.is_null() && !layers.is_array())
     {
       config["sliding_window_pattern"] = settings.Size(pattern);

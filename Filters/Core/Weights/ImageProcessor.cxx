@@ -6,6 +6,7 @@
 #include "Files/JsonText.h"
 #include "Files/MappedFile.h"
 #include "Files/PictureFile.h"
+#include "Internal/SettingRoles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,14 +34,84 @@ ImageSize ParseSize(const Settings& settings, const char* key, ImageSize otherwi
   return settings.Has({ key }) ? settings.Extent({ key }, 0) : otherwise;
 }
 
+/// The type that a file names; empty if it names none.
+std::string TypeName(const Settings& settings)
+{
+  return settings.Text({ "image_processor_type", "feature_extractor_type" }, "");
+}
+
 /// Whether a single number is the length of the shorter side, as in the original code of some.
 bool SizeIsShorterSide(const Settings& settings)
 {
-  const std::string type = settings.Text({ "image_processor_type", "feature_extractor_type" }, "");
+  const std::string type = TypeName(settings);
   const std::array<std::string_view, 5> types = { "Bit", "CLIP", "ChineseCLIP", "Llava", "Siglip" };
   return std::any_of(
     types.begin(), types.end(), [&](std::string_view name) { return BeginsWith(type, name); });
 }
+
+using Colors = std::array<double, Channels>;
+constexpr Colors Halves = { 0.5, 0.5, 0.5 };
+constexpr Colors ImageNetMean = { 0.485, 0.456, 0.406 };
+constexpr Colors ImageNetDeviation = { 0.229, 0.224, 0.225 };
+
+/// A class of the original's processors, by what its name begins with, and the settings that a file
+/// may leave out. Its own size and that of what is cut out are those of the model here.
+struct ProcessorKind
+{
+  ResampleFilter filter;
+  Colors mean;
+  Colors deviation;
+  bool crops;
+  bool hasShorterSide;   ///< the size is the length of the shorter side
+  std::int64_t side = 0; ///< of pictures before the middle is cut out; 0: the model's
+};
+constexpr std::array<Named<ProcessorKind>, 9> ProcessorKinds = { {
+  { "Beit", { ResampleFilter::Bicubic, Halves, Halves, false, false } },
+  { "Bit", { ResampleFilter::Bicubic, ClipMean, ClipDeviation, true, true } },
+  { "CLIP", { ResampleFilter::Bicubic, ClipMean, ClipDeviation, true, true } },
+  { "ChineseCLIP", { ResampleFilter::Bicubic, ClipMean, ClipDeviation, true, true } },
+  { "DINOv3ViT", { ResampleFilter::Bilinear, ImageNetMean, ImageNetDeviation, false, false } },
+  { "DeiT", { ResampleFilter::Bicubic, Halves, Halves, true, false, 256 } },
+  { "Siglip", { ResampleFilter::Bicubic, Halves, Halves, false, false } },
+  { "Siglip2", { ResampleFilter::Bilinear, Halves, Halves, false, false } },
+  { "ViT", { ResampleFilter::Bilinear, Halves, Halves, false, false } },
+} };
+
+/// Sets what the type of a processor says, if the file names one.
+void ParseType(const Settings& settings, ImageProcessor& processor)
+{
+  std::string name = TypeName(settings);
+  if (name.empty())
+  {
+    return;
+  }
+  const std::string full = name;
+  for (const std::string_view ending :
+    { "Pil", "Fast", "ImageProcessor", "FeatureExtractor" }) // CLIPImageProcessorFast
+  {
+    if (EndsWith(name, ending))
+    {
+      name.resize(name.size() - ending.size());
+    }
+  }
+  const auto* kind = FindNamed(ProcessorKinds, name);
+  settings.FailIf(kind == nullptr, "unknown image_processor_type '", full.substr(0, 80),
+    "', expected ImageProcessor behind one of ", NamesOf(ProcessorKinds), ".");
+  processor.filter = kind->value.filter;
+  processor.mean = kind->value.mean;
+  processor.deviation = kind->value.deviation;
+  processor.crop = kind->value.crops;
+  processor.shortestEdge = kind->value.hasShorterSide ? processor.height : 0;
+  processor.height = std::max(processor.height, kind->value.side);
+  processor.width = std::max(processor.width, kind->value.side);
+}
+
+/// Settings that change no pixel of what is read here: pictures have three colors always, and one
+/// grid of patches.
+constexpr std::string_view HarmlessOfImages =
+  "_processor_class _valid_processor_keys auto_map data_format device disable_grouping "
+  "do_convert_rgb do_reduce_labels feature_extractor_type image_processor_type input_data_format "
+  "pad_size processor_class reduce_labels return_tensors transformers_version";
 
 void ParseResize(const Settings& settings, ImageProcessor& processor)
 {
@@ -109,13 +180,38 @@ ImageProcessor ParseImageProcessor(
   ImageProcessor processor = DefaultImageProcessor(config);
   const Settings settings(object, source);
   RefusePadding(settings);
+  ParseType(settings, processor);
+  settings.RefuseVariants(
+    { "keep_aspect_ratio", "size_divisor", "do_grayscale" }, "a step of preprocessing");
+  const std::int64_t multiple = settings.Signed({ "ensure_multiple_of" }, 1);
+  settings.FailIf(multiple > 1, "'ensure_multiple_of' is ", multiple,
+    ", a step of preprocessing that is not known; expected 1.");
   ParseImageSettings(settings, !config.ReadsAnySize(), processor);
+  settings.Ignore({ "patch_size" });
   if (config.ReadsAnySize())
   {
+    const std::int64_t patch = settings.Size({ "patch_size" }, config.patchHeight);
+    settings.FailIf(patch != config.patchHeight, "expected 'patch_size' to be the model's ",
+      config.patchHeight, ", found ", patch, ".");
     processor.maximumPatches =
       settings.Size({ "max_num_patches" }, ImageProcessor().maximumPatches);
+    settings.Ignore({ "size", "crop_size", "do_center_crop" });
   }
+  processor.unknownSettings = UnknownSettings(settings, HarmlessOfImages);
   return processor;
+}
+
+std::vector<std::string> UnknownSettings(const Settings& settings, std::string_view known)
+{
+  std::vector<std::string> unknown;
+  for (const Settings::Unread& unread : settings.FindUnread())
+  {
+    if (!HasWord(known, unread.key) && !IsOff(*unread.value))
+    {
+      unknown.push_back(unread.place + unread.key);
+    }
+  }
+  return unknown;
 }
 
 void RefusePadding(const Settings& settings)

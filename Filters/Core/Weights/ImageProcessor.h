@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace atlas
 {
@@ -78,7 +79,14 @@ struct ImageProcessor
   std::int64_t maximumPatches = 256; ///< of a picture for an encoder of any grid (SigLIP 2)
 
   PixelMaker maker = PixelMaker::Pillow; ///< no setting of models' files
+
+  std::vector<std::string> unknownSettings; ///< names of settings in the file that are not known,
+                                            ///< for a warning
 };
+
+/// The mean and deviation of CLIP's colors.
+inline constexpr std::array<double, 3> ClipMean = { 0.48145466, 0.4578275, 0.40821073 };
+inline constexpr std::array<double, 3> ClipDeviation = { 0.26862954, 0.26130258, 0.27577711 };
 
 /// The processor of a model without a preprocessor_config.json: the image size of the model and the
 /// defaults above. Throws ModelError if the model's images do not have 3 channels.
@@ -88,9 +96,9 @@ ImageProcessor DefaultImageProcessor(const TransformerConfig& config);
 /// an object of height and width or of shortest_edge; an integer is a shortest_edge for the
 /// image_processor_type or feature_extractor_type of CLIP, DINOv2, LLaVA and SigLIP), resample,
 /// do_center_crop, crop_size, do_rescale, rescale_factor, do_normalize, image_mean and image_std.
-/// Missing settings have their default. Throws FormatError if it is not a JSON object, and
-/// ModelError for invalid values or if an unsupported step is switched on; the message starts with
-/// `source`.
+/// Missing settings have the default of the type or, if the file names none, of ViT. Throws
+/// FormatError if it is not a JSON object, and ModelError for invalid values, a type that is not
+/// known, or if an unsupported step is switched on; the message starts with `source`.
 ImageProcessor ParseImageProcessor(
   std::string_view text, const std::string& source, const TransformerConfig& config);
 
@@ -115,6 +123,10 @@ std::string ToJson(const ImageProcessor& processor);
 /// with the values of missing ones. Unless `hasSizes`, `size` and `crop_size` are left out, which
 /// have another meaning for some processors. Throws ModelError as ParseImageProcessor.
 void ParseImageSettings(const Settings& settings, bool hasSizes, ImageProcessor& processor);
+
+/// The names of the settings that were not read and are not among the words of `known`, unless they
+/// are off.
+std::vector<std::string> UnknownSettings(const Settings& settings, std::string_view known);
 
 /// Throws ModelError if pictures would be padded.
 void RefusePadding(const Settings& settings);

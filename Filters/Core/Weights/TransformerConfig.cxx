@@ -2,6 +2,7 @@
 
 #include "Base/Error.h"
 #include "Base/Pi.h"
+#include "Base/TextEnds.h"
 #include "Files/FileContent.h"
 #include "Files/JsonSettings.h"
 #include "Files/JsonText.h"
@@ -158,6 +159,18 @@ json ParseObject(std::string_view text, const std::string& source)
   return object;
 }
 
+/// The setting that names the code of a model in its own folder.
+constexpr const char* CodeSetting = "auto_map";
+
+/// Whether it names a class of models there.
+bool HasOwnCode(const json& object)
+{
+  const json map = object.value(CodeSetting, json());
+  const auto items = map.items();
+  return map.is_object() && std::any_of(items.begin(), items.end(),
+                              [](const auto& item) { return BeginsWith(item.key(), "AutoModel"); });
+}
+
 TransformerConfig ParseSettings(
   json object, const std::string& source, const std::string& architecture)
 {
@@ -195,6 +208,10 @@ TransformerConfig ParseSettings(
   config.endTokens = EndTokens(
     hasEnds ? settings : settings.NestedOrEmpty({ "text_config" }), config.outputVocabulary);
   config.unknownSettings = DecideUnread(settings, config.architecture);
+  if (HasOwnCode(object) && !settings.Has({ OwnRow }))
+  {
+    config.unknownSettings.emplace_back(CodeSetting);
+  }
   return config;
 }
 

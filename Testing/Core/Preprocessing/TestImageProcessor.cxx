@@ -226,7 +226,7 @@ TEST(ImageProcessor, ReadsAFile)
     ParseProcessor(R"({"do_resize": false, "size": {"height": 9, "width": 8},
     "resample": 3, "do_center_crop": true, "crop_size": {"height": 7, "width": 5},
     "do_rescale": false, "rescale_factor": 0.25, "do_normalize": false,
-    "image_mean": [0.1, -0.2, 0.3], "image_std": [1, 2, 0.3], "image_processor_type": "Other",
+    "image_mean": [0.1, -0.2, 0.3], "image_std": [1, 2, 0.3], "image_processor_type": "DeiTImageProcessor",
     "do_convert_rgb": null, "do_pad": false})");
   EXPECT_FALSE(processor.resize);
   EXPECT_EQ(processor.height, 9);
@@ -266,6 +266,47 @@ TEST(ImageProcessor, ANumberMayBeTheShorterSide)
   }
   EXPECT_EQ(
     ParseProcessor(R"({"size": 11, "image_processor_type": "ViTImageProcessor"})").shortestEdge, 0);
+}
+
+/// What files leave out is the default of their type in transformers 5.24.
+TEST(ImageProcessor, TypesHaveTheirOwnDefaults)
+{
+  const auto parse = [](const std::string& type)
+  { return ParseProcessor(R"({"image_processor_type": ")" + type + R"("})"); };
+  for (const char* type :
+    { "CLIPImageProcessor", "BitImageProcessorFast", "CLIPImageProcessorPil" })
+  {
+    const ImageProcessor clip = parse(type);
+    EXPECT_EQ(clip.filter, ResampleFilter::Bicubic);
+    EXPECT_THAT(clip.mean, ElementsAre(0.48145466, 0.4578275, 0.40821073));
+    EXPECT_THAT(clip.deviation, ElementsAre(0.26862954, 0.26130258, 0.27577711));
+    EXPECT_TRUE(clip.crop);
+    EXPECT_EQ(clip.shortestEdge, Model().imageHeight);
+  }
+  const ImageProcessor siglip = parse("SiglipImageProcessor");
+  EXPECT_EQ(siglip.filter, ResampleFilter::Bicubic);
+  EXPECT_THAT(siglip.mean, Each(0.5));
+  EXPECT_FALSE(siglip.crop);
+  EXPECT_EQ(siglip.shortestEdge, 0);
+  EXPECT_EQ(parse("BeitImageProcessor").filter, ResampleFilter::Bicubic);
+  EXPECT_EQ(parse("ViTImageProcessor").filter, ResampleFilter::Bilinear);
+  const ImageProcessor dino = parse("DINOv3ViTImageProcessorFast");
+  EXPECT_THAT(dino.mean, ElementsAre(0.485, 0.456, 0.406));
+  EXPECT_THAT(dino.deviation, ElementsAre(0.229, 0.224, 0.225));
+  const ImageProcessor deit = parse("DeiTImageProcessor");
+  EXPECT_EQ(deit.height, 256);
+  EXPECT_EQ(deit.cropWidth, Model().imageWidth);
+  EXPECT_TRUE(deit.crop);
+}
+
+TEST(ImageProcessor, SettingsThatAreNotKnownAreNamed)
+{
+  EXPECT_THAT(
+    ParseProcessor(R"({"of_mine": 3, "other": null, "do_convert_rgb": true})").unknownSettings,
+    ElementsAre("of_mine"));
+  EXPECT_THAT(
+    ParseProcessor(R"({"keep_aspect_ratio": false, "ensure_multiple_of": 1})").unknownSettings,
+    IsEmpty());
 }
 
 /// The size that a model gets from its folder, if its positions fit any.
@@ -396,6 +437,14 @@ TEST(ImageProcessor, RefusesWhatCannotBe)
   EXPECT_THAT(
     message(R"({"do_resize": 1})"), HasSubstr("expected 'do_resize' to be true or false"));
   EXPECT_THAT(message(R"({"do_pad": true})"), HasSubstr("'do_pad' is true, a step of preproc"));
+  EXPECT_THAT(message(R"({"image_processor_type": "DPTImageProcessor"})"),
+    HasSubstr(
+      "unknown image_processor_type 'DPTImageProcessor', expected ImageProcessor behind one "
+      "of Beit, Bit, "));
+  EXPECT_THAT(message(R"({"keep_aspect_ratio": true})"),
+    HasSubstr("'keep_aspect_ratio' is true, a step of preprocessing"));
+  EXPECT_THAT(message(R"({"ensure_multiple_of": 14})"),
+    HasSubstr("'ensure_multiple_of' is 14, a step of preprocessing"));
   EXPECT_THAT(message(R"({"rescale_factor": 0})"), HasSubstr("'rescale_factor'"));
   EXPECT_THAT(message(R"({"image_std": [0.5, 0, 0.5]})"), HasSubstr("'image_std' to be positive"));
   EXPECT_THAT(message(R"({"image_std": 1e-60})"), HasSubstr("'image_std' to be positive"));

@@ -173,6 +173,13 @@ TEST(SoundProcessor, BadSettingsAreNamed)
   EXPECT_THAT(message(R"({"hop_length": 0})"), HasSubstr("hop_length"));
   EXPECT_THAT(message(R"({"dither": 0.1})"),
     HasSubstr("file: 'dither' is 0.1, a step of preprocessing that is not known"));
+  EXPECT_THAT(message(R"({"feature_extractor_type": "Wav2Vec2FeatureExtractor"})"),
+    HasSubstr("file: unknown feature_extractor_type 'Wav2Vec2FeatureExtractor', expected Whisper"));
+  EXPECT_THAT(ParseSoundProcessor(R"({"of_mine": 3, "feature_extractor_type":
+    "WhisperFeatureExtractor", "return_attention_mask": true})",
+                "file", Encoder(80, 1500))
+                .unknownSettings,
+    ElementsAre("of_mine"));
   EXPECT_THAT(message(R"({"padding_value": 1})"), HasSubstr("'padding_value' is 1"));
   EXPECT_THAT(message(R"({"do_normalize": true})"), HasSubstr("'do_normalize' is true"));
   EXPECT_THAT(message(R"({"n_fft": 401})"), HasSubstr("an even n_fft"));

@@ -51,6 +51,13 @@ void AddIntegers(GgufBytes& bytes, const std::string& key, const Numbers& number
   bytes.AddArray(key, 5, numbers.size(), packed);
 }
 
+/// The ids of a case by SentencePiece or, where the text spells control tokens, by Hugging Face's
+/// library.
+const nlohmann::json& ExpectedIds(const nlohmann::json& item, const char* ids)
+{
+  return item.contains("ids_gguf") ? item["ids_gguf"] : item[ids];
+}
+
 TEST(GgufTokenizer, IdsAreThoseOfTheOriginal)
 {
   for (const auto& [name, folder] :
@@ -65,8 +72,12 @@ TEST(GgufTokenizer, IdsAreThoseOfTheOriginal)
     for (const nlohmann::json& item : CasesOf(folder))
     {
       const auto text = item["text"].get<std::string>();
-      EXPECT_EQ(tokenizer.Encode(text, false).ids, item["ids"].get<Ids>()) << text;
-      EXPECT_EQ(tokenizer.Encode(text, true).ids, item["ids_with_special"].get<Ids>()) << text;
+      const nlohmann::json& plain = ExpectedIds(item, "ids");
+      EXPECT_EQ(tokenizer.Encode(text, false).ids, plain.get<Ids>()) << text;
+      if (plain == item["ids"])
+      {
+        EXPECT_EQ(tokenizer.Encode(text, true).ids, item["ids_with_special"].get<Ids>()) << text;
+      }
     }
   }
 }
@@ -98,11 +109,26 @@ TEST(GgufTokenizer, UnigramIsThatOfSentencePiece)
     for (const nlohmann::json& item : CasesOf(name))
     {
       const auto text = item["text"].get<std::string>();
-      EXPECT_EQ(tokenizer.Encode(text, false).ids, item[ids].get<Ids>()) << name << ": " << text;
+      EXPECT_EQ(tokenizer.Encode(text, false).ids, ExpectedIds(item, ids).get<Ids>())
+        << name << ": " << text;
     }
   }
   // The end of T5's texts has the id 1.
   EXPECT_THAT(Make(PiecesAs("t5", "spm-t5")).Encode("", true).ids, ElementsAre(1));
+}
+
+/// Control and unknown tokens are tokens where a text spells them, as in the tokenizer.json of the
+/// same models, which Hugging Face's library read.
+TEST(GgufTokenizer, PiecesSpellControlTokens)
+{
+  const auto ids = [](const char* kind, const char* name, const char* text)
+  { return Make(PiecesAs(kind, name)).Encode(text, false).ids; };
+  const char* text = "<s>The text</s>a";
+  EXPECT_THAT(ids("llama", "spm-gemma", text), ElementsAre(2, 400, 320, 760, 802, 761, 1, 763));
+  EXPECT_THAT(ids("llama", "spm-llama", text), ElementsAre(1, 403, 319, 711, 753, 712, 2, 261));
+  EXPECT_THAT(ids("t5", "spm-t5", "The</s>text"), ElementsAre(65, 1, 3, 143, 130, 10));
+  EXPECT_THAT(ids("llama", "spm-gemma", "a<unk>b"), ElementsAre(763, 3, 778));
+  EXPECT_THAT(ids("llama", "spm-llama", "a<unk>b"), ElementsAre(261, 0, 273));
 }
 
 /// Gemma's tokenizer with the merges of its tokenizer.json, as files of Gemma 4 have it.

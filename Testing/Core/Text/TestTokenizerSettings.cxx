@@ -9,6 +9,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -265,4 +266,108 @@ TEST(TokenizerSettings, EachKeyIsDecided)
                 EXPECT_NO_THROW(ParseTokenizer(file.dump(), path));
               }),
     10);
+}
+
+/// The expected tokens are those of AutoTokenizer of transformers 5.24.
+TEST(TokenizerSettings, LlamaHasTheStepsOfItsClass)
+{
+  const std::vector<std::string> tokens = { "<unk>", "<s>", "</s>", "\u2581", "a", "b", "h", "e",
+    "l", "o", "\u2581h", "\u2581he", "\u2581a", "\u2581b", "lo" };
+  OrderedJson file = OrderedJson::parse(R"({"normalizer": {"type": "Sequence", "normalizers": [
+      {"type": "Prepend", "prepend": "\u2581"},
+      {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+    "pre_tokenizer": null, "added_tokens": [
+      {"id": 0, "content": "<unk>", "special": true}, {"id": 1, "content": "<s>", "special": true},
+      {"id": 2, "content": "</s>", "special": true}],
+    "decoder": {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+    "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true,
+      "merges": ["\u2581 h", "\u2581h e", "\u2581 a", "\u2581 b", "l o"]}})");
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+  {
+    file["model"]["vocab"][tokens[i]] = i;
+  }
+  struct Case
+  {
+    const char* settings;
+    std::vector<const char*> expected;
+  };
+  const std::vector<const char*> texts = { "a</s>b", "hello", "<s>hello</s> hello", " a", "a b" };
+  const std::vector<const char*> first = { "\u2581a </s> b", "\u2581he l lo",
+    "<s> h e l lo </s> \u2581he l lo", "\u2581a", "\u2581a \u2581b" };
+  const std::vector<const char*> always = { "\u2581a </s> \u2581b", "\u2581he l lo",
+    "<s> \u2581he l lo </s> \u2581he l lo", "\u2581a", "\u2581a \u2581b" };
+  const std::vector<const char*> never = { "a </s> b", "h e l lo",
+    "<s> h e l lo </s> \u2581he l lo", "\u2581a", "a \u2581b" };
+  const std::vector<const char*> ofFile = { "\u2581a </s> \u2581b", "\u2581he l lo",
+    "<s> \u2581he l lo </s> \u2581 \u2581he l lo", "\u2581 \u2581a", "\u2581a \u2581b" };
+  const std::string name = R"({"tokenizer_class": "LlamaTokenizerFast")";
+  for (const auto& [type, cases] : std::vector<std::pair<const char*, std::vector<Case>>>{
+         { R"({"model_type": "llama"})",
+           { { R"(, "legacy": false})", first }, { R"(, "legacy": true})", always }, { "}", first },
+             { R"(, "add_prefix_space": false})", never },
+             { R"(, "legacy": false, "add_prefix_space": true})", first } } },
+         { R"({"model_type": "mistral"})", { { R"(, "legacy": false})", ofFile }, { "}", ofFile },
+                                             { R"(, "add_prefix_space": false})", ofFile } } } })
+  {
+    for (const Case& one : cases)
+    {
+      const TemporaryDirectory folder;
+      Write(folder.Path(), { { "tokenizer.json", file }, { "config.json", type },
+                             { "tokenizer_config.json", name + one.settings } });
+      const Tokenizer tokenizer = ReadTokenizer(folder.Path());
+      for (std::size_t i = 0; i < texts.size(); ++i)
+      {
+        std::string found;
+        for (const std::int64_t id : tokenizer.Encode(texts[i], false).ids)
+        {
+          found += (found.empty() ? "" : " ") + tokens.at(static_cast<std::size_t>(id));
+        }
+        EXPECT_EQ(found, one.expected[i]) << type << one.settings << texts[i];
+      }
+      EXPECT_EQ(tokenizer.Decode(tokenizer.Encode("a b", false).ids), "a b");
+      EXPECT_THAT(TokenizerWarnings(folder.Path()), IsEmpty());
+    }
+  }
+}
+
+/// The steps of classes are those of transformers 5.24, by their code.
+TEST(TokenizerSettings, OtherStepsOfAClassAreNamed)
+{
+  const auto warnings = [](const char* kind, const char* model, const std::string& steps)
+  {
+    const TemporaryDirectory folder;
+    Write(folder.Path(),
+      { { "tokenizer.json", "{\"model\": {\"vocab\": {\"a\": 0}}, " + steps + "}" },
+        { "config.json", { { "model_type", model } } },
+        { "tokenizer_config.json", { { "tokenizer_class", kind }, { "src_lang", "fra_Latn" } } } });
+    return TokenizerWarnings(folder.Path());
+  };
+  const std::string split = R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+    {"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Isolated", "invert": false},
+    {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
+  const std::string composed = R"("normalizer": {"type": "NFC"}, )" + split;
+  const std::string bytes = R"("pre_tokenizer": {"type": "ByteLevel"})";
+  const auto differs = [](const std::string& name)
+  {
+    return ElementsAre(
+      HasSubstr("tokenizer.json: decides how texts are normalized and split, as in "
+                "release 4 of transformers; in release 5 " +
+                name + " does this itself"));
+  };
+  EXPECT_THAT(warnings("GPT2Tokenizer", "llama", split), differs("GPT2Tokenizer"));
+  EXPECT_THAT(warnings("GPT2TokenizerFast", "exaone4", split), differs("GPT2Tokenizer"));
+  EXPECT_THAT(warnings("GPT2Tokenizer", "gpt_bigcode", split), IsEmpty());
+  EXPECT_THAT(warnings("GPT2Tokenizer", "gpt2", bytes), IsEmpty());
+  EXPECT_THAT(warnings("Qwen2Tokenizer", "qwen3", composed), IsEmpty());
+  EXPECT_THAT(warnings("Qwen2Tokenizer", "qwen3", split), differs("Qwen2Tokenizer"));
+  EXPECT_THAT(warnings("LlamaTokenizerFast", "qwen2", bytes), differs("Qwen2Tokenizer"));
+  EXPECT_THAT(warnings("LlamaTokenizerFast", "llama", split), IsEmpty());
+  EXPECT_THAT(warnings("PreTrainedTokenizerFast", "llama", split), IsEmpty());
+  const std::string translation =
+    R"("normalizer": null, "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581",
+      "add_prefix_space": true}, "post_processor": {"type": "TemplateProcessing", "single": [
+      {"SpecialToken": {"id": "eng_Latn", "type_id": 0}}]})";
+  EXPECT_THAT(warnings("NllbTokenizer", "m2m_100", translation),
+    ElementsAre(HasSubstr("tokenizer.json: decides what is added to texts; in transformers "
+                          "NllbTokenizer adds the language fra_Latn of 'src_lang'.")));
 }

@@ -71,3 +71,14 @@ TEST(UnicodeText, CharactersHaveCategories)
 }
 
 }
+
+/// The clusters of Unicode's annex 29.
+TEST(UnicodeText, ClustersAreWhatReadersSee)
+{
+  const auto ends = [](const char* text) { return ClusterEnds(text); };
+  using testing::ElementsAre;
+  EXPECT_THAT(ends(""), ElementsAre());
+  EXPECT_THAT(ends("a\r\nb\r"), ElementsAre(1, 3, 4, 5));
+  EXPECT_THAT(ends("e\u0301\r\n"), ElementsAre(3, 5));
+  EXPECT_THAT(ends("\u1112\u1161\u11abx"), ElementsAre(9, 10));
+}

@@ -249,6 +249,27 @@ TEST_F(GgufModel, FactorOfAttentionMultiplies)
   EXPECT_DOUBLE_EQ(factor("none", true), 0.5);
 }
 
+/// llama.cpp (llama_model::load_hparams) has 4096 for Gemma 2, and none for Gemma 3.
+TEST_F(GgufModel, Gemma2HasAWindowThatOldFilesLeaveOut)
+{
+  const auto window = [&](const std::string& architecture, int size)
+  {
+    GgufBytes bytes = TinyGguf(architecture);
+    if (size >= 0)
+    {
+      bytes.AddInteger(
+        architecture + ".attention.sliding_window", static_cast<std::uint32_t>(size));
+    }
+    WriteBytes(this->Path, bytes.File());
+    return ReadGgufConfig(this->Path).Window(0);
+  };
+  EXPECT_EQ(window("gemma2", -1), 4096);
+  EXPECT_EQ(window("gemma2", 16), 16);
+  EXPECT_EQ(window("gemma2", 0), 0);
+  EXPECT_EQ(window("gemma3", -1), 0);
+  EXPECT_EQ(window("gemma3", 16), 16);
+}
+
 TEST_F(GgufModel, SettingsThatChangeNumbersAreRefusedByName)
 {
   const auto read = [&](const char* key, float value)
@@ -271,6 +292,8 @@ TEST_F(GgufModel, SettingsThatChangeNumbersAreRefusedByName)
   EXPECT_THAT(read("llama.expert_group_count", 0), IsEmpty());
   EXPECT_THAT(read("llama.of_mine", 3), ElementsAre("of_mine"));
   EXPECT_THAT(read("mine.number", 3), IsEmpty());
+  EXPECT_THAT(read("tokenizer.ggml.of_mine", 3), ElementsAre("tokenizer.ggml.of_mine"));
+  EXPECT_THAT(read("tokenizer.ggml.padding_token_id", 3), IsEmpty());
   GgufBytes bytes = TinyGguf();
   bytes.Add("llama.attention.causal", 7, std::string(1, 0)); // false
   EXPECT_THAT(this->Refusal(bytes),

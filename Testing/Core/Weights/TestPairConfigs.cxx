@@ -73,6 +73,11 @@ TEST(PairConfig, LogitsOfT5AreScaledAsSaid)
   };
   EXPECT_EQ(ofMT5("4.57.1"), scale);
   EXPECT_EQ(ofMT5("5.17.0"), 1);
+  // uMT5 is scaled unless its file says that it is not tied, as in releases 4 and 5.24.
+  const std::string umt5 = R"(, "model_type": "umt5")";
+  EXPECT_EQ(ParseConfig(T5(tied + umt5)).logitScale, scale);
+  EXPECT_EQ(ParseConfig(T5(umt5)).logitScale, scale);
+  EXPECT_EQ(ParseConfig(T5(separate + umt5)).logitScale, 1);
 }
 
 TEST(PairConfig, Bart)

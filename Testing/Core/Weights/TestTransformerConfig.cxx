@@ -34,6 +34,29 @@ TEST(TransformerConfig, WhatAFileLeavesOutIsTheOriginalsDefault)
   ExpectMembers(ParseConfig(Llama()), "keyHeads=6 rotaryBase=10000 tiedUnembedding=0 inputBias=0");
 }
 
+/// Where both names of the rotation's settings are there and say the same, each counts as alone.
+TEST(TransformerConfig, ARotationMayBeSaidTwice)
+{
+  const std::string scaling = R"("rope_scaling": {"type": "linear", "factor": 2.0})";
+  for (const std::string& more : { std::string(),
+         std::string(
+           R"(, "rope_parameters": {"rope_theta": 100, "rope_type": "linear", "factor": 2})"),
+         std::string(R"(, "rope_parameters": {"rope_type": "linear", "factor": 2})") })
+  {
+    const TransformerConfig config =
+      ParseConfig(Llama(R"(, "rope_theta": 100.0, )" + scaling + more));
+    EXPECT_EQ(config.rotaryBase, 100) << more;
+    EXPECT_EQ(config.rotaryScaling.kind, RotaryScaling::Kind::Linear) << more;
+    EXPECT_EQ(config.rotaryScaling.factor, 2) << more;
+  }
+  const TransformerConfig same = ParseConfig(Llama(R"(, "original_max_position_embeddings": 16,
+    "rope_scaling": {"type": "yarn", "factor": 2, "original_max_position_embeddings": 16})"));
+  EXPECT_EQ(same.rotaryScaling.originalPositions, 16);
+  ExpectMembers(ParseConfig(Decoder(
+                  "gemma", R"(, "hidden_act": "gelu", "hidden_activation": "gelu_pytorch_tanh")")),
+    "activation=GeluTanh");
+}
+
 TEST(TransformerConfig, DefaultsOfTodaysModels)
 {
   const TransformerConfig gemma2 = ParseConfig(Decoder("gemma2"));
@@ -467,6 +490,18 @@ TEST(TransformerConfig, BadVariantsAreRefused)
     { Llama(R"(, "rope_scaling": {"type": "linear", "factor": 2},
         "rope_parameters": {"rope_theta": 100, "rope_type": "default"})"),
       "'rope_scaling' and 'rope_parameters' to be the same, found 2 and null" },
+    { Llama(R"(, "rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {})"),
+      "'rope_scaling' and 'rope_parameters' to be the same, found 2 and null" },
+    { Llama(R"(, "rope_theta": 10000, "rope_scaling": {"rope_type": "linear", "factor": 2},
+        "rope_parameters": {"rope_theta": 100, "rope_type": "linear", "factor": 2})"),
+      "the rope_theta of 'rope_scaling' and 'rope_parameters' to be the same, found 10000" },
+    { Llama(R"(, "original_max_position_embeddings": 8, "rope_scaling": {"rope_type": "yarn",
+        "factor": 2, "original_max_position_embeddings": 16})"),
+      "expected 'original_max_position_embeddings' to be the same in the settings of rotations and "
+      "beside them, found 16 and 8" },
+    { Decoder("gemma", R"(, "hidden_act": "silu", "hidden_activation": "gelu_pytorch_tanh")"),
+      "expected 'hidden_act' and 'hidden_activation' to be the same, found silu and gelu_pytorch" },
+    { Decoder("gemma", R"(, "hidden_activation": "silu")"), "found gelu_pytorch_tanh and silu" },
     { Decoder("gemma3_text", R"(, "head_dim": 4,
         "num_key_value_heads": 2, "rope_parameters": {"full_attention": {"rope_theta": 100},
         "sliding_attention": {"rope_theta": 100, "partial_rotary_factor": 0.5}})"),

@@ -57,10 +57,10 @@ CharacterMap::CharacterMap(std::string_view bytes, const std::string& source)
   RequireUtf8(this->Replacements, source + ": the replacements of the character map");
 }
 
-CharacterMap::Match CharacterMap::Longest(std::string_view text) const
+CharacterMap::Match CharacterMap::Find(std::string_view text, bool takesFirst) const
 {
   const std::string_view replacements = this->Replacements;
-  Match longest;
+  Match found;
   std::size_t node = Offset(this->Units[0]);
   text = text.substr(0, LongestEntry + 1);
   for (std::size_t i = 0; i < text.size(); ++i)
@@ -82,10 +82,14 @@ CharacterMap::Match CharacterMap::Longest(std::string_view text) const
     const std::size_t end = replacement.find('\0');
     if (end != std::string_view::npos && BeginsCharacter(replacements, begin))
     {
-      longest = { i + 1, replacement.substr(0, end) };
+      found = { i + 1, replacement.substr(0, end) };
+      if (takesFirst)
+      {
+        break;
+      }
     }
   }
-  return longest;
+  return found;
 }
 
 std::optional<std::string> DecodeBase64(std::string_view text)

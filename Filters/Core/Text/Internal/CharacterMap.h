@@ -30,9 +30,14 @@ public:
 
   /// The longest entry that `text` begins with. An entry that ends within a character, or whose
   /// replacement is outside the table, is none.
-  Match Longest(std::string_view text) const;
+  Match Longest(std::string_view text) const { return this->Find(text, false); }
+
+  /// Likewise the shortest one.
+  Match Shortest(std::string_view text) const { return this->Find(text, true); }
 
 private:
+  Match Find(std::string_view text, bool takesFirst) const;
+
   std::vector<std::uint32_t> Units;
   std::string Replacements;
 };

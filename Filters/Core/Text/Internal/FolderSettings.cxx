@@ -3,14 +3,17 @@
 #include "Base/Error.h"
 #include "Base/NumberText.h"
 #include "Base/TextEnds.h"
+#include "Base/Words.h"
 #include "Files/JsonText.h"
 #include "Files/MappedFile.h"
+#include "PieceText.h"
 #include "TokenizerJson.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -35,6 +38,116 @@ bool IsBert(const std::string& kind)
   static const std::set<std::string> kinds = { "Bert", "DistilBert", "Electra", "LayoutLM",
     "Lxmert", "MobileBert", "MPNet", "RetriBert", "SqueezeBert" };
   return kinds.count(kind) != 0;
+}
+
+namespace
+{
+
+/// Models whose tokenizer.json counts in transformers 5, whatever tokenizer_class says.
+constexpr std::string_view ModelsOfFiles =
+  "ernie4_5 ernie4_5_moe flex_olmo glm glm4 glm4_moe glm4_moe_lite gpt_bigcode granite granitemoe "
+  "granitemoehybrid granitemoeshared llava llava_next minimax_m2 ministral ministral3 mistral "
+  "mistral3 mixtral modernbert modernbert-decoder nemotron olmo2 olmo3 olmo_hybrid pegasus_x phi3 "
+  "phimoe pixtral smolvlm stablelm umt5 xlm-roberta-xl";
+
+/// The steps of a class in transformers 5, as StepsOf writes them: a regular expression, in which @
+/// is what add_prefix_space makes of Metaspace.
+struct OwnSteps
+{
+  const char* steps;
+  const char* scheme = "never"; ///< of Metaspace without add_prefix_space
+  const char* language = "";    ///< of texts, unless src_lang says another
+};
+
+const std::map<std::string, OwnSteps, std::less<>>& AllOwnSteps()
+{
+  static const OwnSteps bytes = { "/ByteLevel " };
+  static const OwnSteps bert = { "BertNormalizer /BertPreTokenizer " };
+  static const OwnSteps words = { "(Precompiled )?/WhitespaceSplit Metaspace:@ " };
+  static const std::map<std::string, OwnSteps, std::less<>> all = {
+    { "Albert",
+      { "Replace Replace (NFKD StripAccents )?(Lowercase )?(Precompiled )?/WhitespaceSplit "
+        "Metaspace:@ " } },
+    { "Bart", bytes },
+    { "Bert", bert },
+    { "Blenderbot", bytes },
+    { "CLIP", { "NFC Replace Lowercase /Split ByteLevel " } },
+    { "Camembert", words },
+    { "CodeGen", bytes },
+    { "Cohere", { "NFC /Digits ByteLevel " } },
+    { "Deberta", bytes },
+    { "DebertaV2", { "(Lowercase )?Replace NFC Strip /(Punctuation )?Metaspace:@ ", "first" } },
+    { "DistilBert", bert },
+    { "Electra", bert },
+    { "GPT2", bytes },
+    { "GPTNeoX", { "NFC /ByteLevel " } },
+    { "Gemma", { "Replace /Split " } },
+    { "LED", bytes },
+    { "Llama", { ".*ByteLevel.*|/Metaspace:(always|first|never) " } },
+    { "Longformer", bytes },
+    { "MBart", { "/WhitespaceSplit Metaspace:always ", "", "en_XX" } },
+    { "MBart50", { "(Precompiled )?Replace /Metaspace:always ", "", "en_XX" } },
+    { "MPNet", bert },
+    { "MobileBert", bert },
+    { "Nllb", { "(Precompiled Replace )?/Metaspace:always ", "", "eng_Latn" } },
+    { "Pegasus", { "(Precompiled Replace|Replace Replace) /Metaspace:always " } },
+    { "Qwen2", { "NFC /Split ByteLevel " } },
+    { "Qwen3_5", { "NFC /Split ByteLevel " } },
+    { "RemBert", { "Replace Replace Replace (NFKD StripAccents )?(Lowercase )?(Precompiled )?/"
+                   "Metaspace:@ " } },
+    { "Roberta", bytes },
+    { "T5", { "(Precompiled )?/WhitespaceSplit Metaspace:always " } },
+    { "Whisper", bytes },
+    { "XGLM", { "(Precompiled )?Replace /Metaspace:@ " } },
+    { "XLMRoberta", words },
+  };
+  return all;
+}
+
+/// The types of a component and of those it is made of, each with a space behind it.
+std::string StepsOf(const json& tokenizer, const char* name, const char* items)
+{
+  std::string steps;
+  std::vector<const json*> rest;
+  const auto found = tokenizer.find(name);
+  if (found != tokenizer.end() && found->is_object())
+  {
+    rest.push_back(&*found);
+  }
+  while (!rest.empty())
+  {
+    const json& step = *rest.back();
+    rest.pop_back();
+    const auto setting = [&step](const char* key)
+    { return step.is_object() ? step.value(key, json()) : json(); };
+    const json type = setting("type");
+    if (type == "Sequence" && setting(items).is_array())
+    {
+      for (auto item = step[items].rbegin(); item != step[items].rend(); ++item)
+      {
+        rest.push_back(&*item);
+      }
+      continue;
+    }
+    steps += type.is_string() ? type.get<std::string>() : "?";
+    if (type == "Metaspace")
+    {
+      const json scheme = setting("prepend_scheme");
+      const bool hasPrefix = setting("add_prefix_space") != false;
+      steps += ":";
+      steps += scheme.is_string() ? scheme.get<std::string>() : hasPrefix ? "always" : "never";
+    }
+    steps += " ";
+  }
+  return steps;
+}
+
+std::string StepsOf(const json& tokenizer)
+{
+  return StepsOf(tokenizer, "normalizer", "normalizers") + "/" +
+         StepsOf(tokenizer, "pre_tokenizer", "pretokenizers");
+}
+
 }
 
 FolderSettings::FolderSettings(std::filesystem::path folder)
@@ -162,6 +275,79 @@ void FolderSettings::Override(json& tokenizer) const
   {
     (*bytes)["add_prefix_space"] = this->At("add_prefix_space").Bool(false);
   }
+  if (this->OwnClass() == "Llama")
+  {
+    this->OverrideLlama(tokenizer);
+  }
+}
+
+std::string FolderSettings::OwnClass() const
+{
+  const std::string source = (this->Folder / "config.json").string();
+  const json config = ReadSettings(source);
+  const json model = config.value("model_type", json());
+  const std::string type = model.is_string() ? model.get<std::string>() : "";
+  if (HasWord(ModelsOfFiles, type))
+  {
+    return {};
+  }
+  const std::string kind = type == "qwen2" ? "Qwen2" : this->Kind();
+  return AllOwnSteps().count(kind) != 0 ? kind : std::string();
+}
+
+bool FolderSettings::HasOwnSteps() const
+{
+  return !this->OwnClass().empty();
+}
+
+void FolderSettings::OverrideLlama(json& tokenizer) const
+{
+  static const std::set<std::string> usual = { "Prepend Replace /", "Replace /",
+    "/Metaspace:always ", "/Metaspace:first ", "/Metaspace:never " };
+  const auto model = tokenizer.find("model");
+  const bool isPairs =
+    model != tokenizer.end() && model->is_object() && model->value("type", json("BPE")) == "BPE";
+  if (!isPairs || usual.count(StepsOf(tokenizer)) == 0)
+  {
+    return;
+  }
+  const bool hasPrefix = this->At("add_prefix_space").Bool(true);
+  const char* scheme = !hasPrefix ? "never" : this->At("legacy").Bool(false) ? "always" : "first";
+  tokenizer["normalizer"] = nullptr;
+  tokenizer["pre_tokenizer"] = { { "type", "Metaspace" }, { "replacement", std::string(SpaceMark) },
+    { "prepend_scheme", scheme }, { "split", false } };
+  tokenizer["decoder"] = { { "type", "Strip" }, { "content", " " },
+    { "start", hasPrefix ? 1 : 0 } };
+  (*model)["fuse_unk"] = (*model)["byte_fallback"] = true;
+}
+
+std::vector<std::string> FolderSettings::Differences(const json& tokenizer) const
+{
+  std::vector<std::string> differences;
+  const std::string kind = this->OwnClass();
+  const auto found = AllOwnSteps().find(kind);
+  if (found == AllOwnSteps().end())
+  {
+    return differences;
+  }
+  const auto& [steps, otherwise, language] = found->second;
+  const bool hasPrefix = this->At("add_prefix_space").Bool(true);
+  const std::string expected =
+    std::regex_replace(std::string(steps), std::regex("@"), hasPrefix ? "always" : otherwise);
+  if (!std::regex_match(StepsOf(tokenizer), std::regex(expected)))
+  {
+    differences.push_back("decides how texts are normalized and split, as in release 4 of "
+                          "transformers; in release 5 " +
+                          kind + "Tokenizer does this itself, and some texts have other tokens.");
+  }
+  const std::string code = this->At("src_lang").String(language);
+  const json frame = tokenizer.value("post_processor", json());
+  if (*language != 0 && frame.dump().find('"' + code + '"') == std::string::npos)
+  {
+    differences.push_back("decides what is added to texts; in transformers " + kind +
+                          "Tokenizer adds the language " + code + " of 'src_lang'.");
+  }
+  return differences;
 }
 
 void FolderSettings::ReadOrder(const std::filesystem::path& path)

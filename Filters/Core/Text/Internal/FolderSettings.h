@@ -43,7 +43,21 @@ public:
   /// tokenizer_config.json instead, or else from their own defaults.
   void Override(nlohmann::json& tokenizer) const;
 
+  /// Whether the class of transformers 5 makes its own normalizer and pre-tokenizer, whatever a
+  /// tokenizer.json says.
+  bool HasOwnSteps() const;
+
+  /// How these steps, or the language of texts, differ from those of a tokenizer.json that Override
+  /// was applied to: sentences, without the name of the file.
+  std::vector<std::string> Differences(const nlohmann::json& tokenizer) const;
+
 private:
+  /// The name of the class that makes its own steps; empty if it takes those of the file.
+  std::string OwnClass() const;
+
+  /// Gives a tokenizer.json of LlamaTokenizer the steps of this class.
+  void OverrideLlama(nlohmann::json& tokenizer) const;
+
   std::filesystem::path Folder;
   std::string Source;
   nlohmann::json Value;

@@ -107,6 +107,7 @@ private:
   JsonNode Root;
   std::shared_ptr<TokenizerParts> Parts;
   bool ByteLevel = false; ///< tokens are of bytes
+  bool Framed = false;    ///< a post-processor adds tokens
 
   /// A type of component: what it may say, and how it is read.
   struct Component
@@ -339,9 +340,7 @@ private:
     {
       text.Fail("expected text in Base64, found other characters.");
     }
-    SentencePieceNormalization normalization;
-    normalization.characters = std::make_shared<CharacterMap>(*bytes, this->Parts->source);
-    this->Add(std::move(normalization));
+    this->Add(ReplaceClusters{ std::make_shared<CharacterMap>(*bytes, this->Parts->source) });
   }
 
   void AddSplit(const std::string& expression, SplitBehavior behavior = SplitBehavior::Isolated,
@@ -483,8 +482,18 @@ private:
     return id;
   }
 
+  /// The tokens of a second post-processor are not added to those of the first.
+  void BeginFrame(const JsonNode& node)
+  {
+    node.FailIf(this->Framed,
+      "expected a single post-processor that adds tokens, found a second one of the type ",
+      node.At("type").String(), ".");
+    this->Framed = true;
+  }
+
   void ParseTemplates(const JsonNode& node)
   {
+    this->BeginFrame(node);
     const JsonNode specials = node.At("special_tokens");
     this->Parts->single = this->ParseTemplate(node.At("single"), specials, 1);
     this->Parts->pair = this->ParseTemplate(node.At("pair"), specials, 2);
@@ -492,6 +501,7 @@ private:
 
   void ParseFrame(const JsonNode& node)
   {
+    this->BeginFrame(node);
     const std::int64_t begin = this->ParseSpecial(node.At("cls"));
     const std::int64_t end = this->ParseSpecial(node.At("sep"));
     this->Parts->Frame(begin, end, node.At("type").String() == "BertProcessing");

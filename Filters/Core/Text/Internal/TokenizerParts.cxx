@@ -244,6 +244,34 @@ private:
   }
 };
 
+std::string Replace(const CharacterMap& characters, std::string_view text, const TextLimit& limit)
+{
+  constexpr std::size_t longest = 5; // bytes of a cluster that is replaced as a whole
+  GrowingText result(text, limit);
+  std::size_t begin = 0;
+  for (const std::size_t end : ClusterEnds(text))
+  {
+    const std::string_view cluster = text.substr(begin, end - begin);
+    begin = end;
+    const CharacterMap::Match whole =
+      cluster.size() > longest ? CharacterMap::Match() : characters.Shortest(cluster);
+    if (whole.length > 0)
+    {
+      result += whole.replacement;
+      continue;
+    }
+    for (std::size_t i = 0; i < cluster.size();)
+    {
+      const std::size_t here = i;
+      NextCharacter(cluster, i);
+      const std::string_view character = cluster.substr(here, i - here);
+      const CharacterMap::Match match = characters.Shortest(character);
+      result += match.length > 0 ? match.replacement : character;
+    }
+  }
+  return std::move(result.Text);
+}
+
 struct Normalizer
 {
   std::string_view text;
@@ -284,6 +312,10 @@ struct Normalizer
   std::string operator()(const StripSpaces& strip) const
   {
     return std::string(Stripped(this->text, strip.left, strip.right));
+  }
+  std::string operator()(const ReplaceClusters& clusters) const
+  {
+    return Replace(*clusters.characters, this->text, this->limit);
   }
   std::string operator()(const SentencePieceNormalization& settings) const
   {
@@ -630,6 +662,36 @@ std::string TokenizerParts::Normalize(std::string_view text) const
   return normalized;
 }
 
+bool TokenizerParts::DropsFirst(std::string_view text) const
+{
+  const bool matters = std::any_of(this->preTokenizations.begin(), this->preTokenizations.end(),
+    [](const PreTokenization& step)
+    {
+      const auto* metaspace = std::get_if<Metaspace>(&step);
+      return metaspace != nullptr && metaspace->prefix == PrefixMark::First;
+    });
+  if (!matters || text.empty())
+  {
+    return false;
+  }
+  // A step drops a character if others begin in the same way without it.
+  constexpr const char* other = "x";
+  std::size_t end = 0;
+  NextCharacter(text, end);
+  std::string first(text.substr(0, end));
+  const TextLimit limit = { LongestText, this->source };
+  for (const TextNormalization& step : this->normalizations)
+  {
+    const std::string changed = Apply(step, first + other, limit);
+    if (changed == Apply(step, other, limit))
+    {
+      return true;
+    }
+    first = Apply(step, first, limit);
+  }
+  return false;
+}
+
 void TokenizerParts::Encode(std::string_view text, std::vector<std::int64_t>& ids) const
 {
   // A second thread that runs at the same time uses its own cache and gets the same result.
@@ -641,10 +703,10 @@ void TokenizerParts::Encode(std::string_view text, std::vector<std::int64_t>& id
   for (const AddedTokenFinder::Piece& given : this->givenTokens.Split(text))
   {
     const std::string normalized = this->Normalize(given.text);
+    const bool beginsText = given.text.data() == text.data() && !this->DropsFirst(given.text);
     for (const AddedTokenFinder::Piece& piece : this->normalizedTokens.Split(normalized))
     {
-      const bool isFirst =
-        given.text.data() == text.data() && piece.text.data() == normalized.data();
+      const bool isFirst = beginsText && piece.text.data() == normalized.data();
       this->EncodeNormalized(piece.text, isFirst, ids, words);
       add(piece.token);
     }

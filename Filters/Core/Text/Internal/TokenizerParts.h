@@ -85,8 +85,17 @@ struct SentencePieceNormalization
   bool escapeSpaces = false;
 };
 
+/// Replaces characters as Hugging Face's tokenizers library does (Precompiled), which differs from
+/// SentencePiece: a grapheme cluster of fewer than 6 bytes becomes the replacement of the shortest
+/// entry that it begins with; of others, or without an entry, each character on its own does.
+struct ReplaceClusters
+{
+  std::shared_ptr<const CharacterMap> characters;
+};
+
 using TextNormalization = std::variant<BertNormalization, LowerCase, RemoveMarks, NormalizationForm,
-  ByteLevelText, CleanControls, PrependText, ReplaceText, StripSpaces, SentencePieceNormalization>;
+  ByteLevelText, CleanControls, PrependText, ReplaceText, StripSpaces, SentencePieceNormalization,
+  ReplaceClusters>;
 
 /// How long a text may become.
 struct TextLimit
@@ -251,6 +260,10 @@ struct TokenizerParts
 
 private:
   std::int64_t AddedEnd = 0;
+
+  /// Whether normalizing drops the first character of the text, if this matters: what follows does
+  /// not begin the text then, as in the original.
+  bool DropsFirst(std::string_view text) const;
 
   void EncodeNormalized(std::string_view text, bool isFirst, std::vector<std::int64_t>& ids,
     std::unordered_map<std::string, std::vector<std::int64_t>>& words) const;

@@ -97,10 +97,22 @@ void MetaScaling(TransformerConfig& config, const Settings& settings)
   }
 }
 
-/// Gemma 1 was published with hidden_act gelu, but always had its approximation.
+/// Gemma 1 was published with hidden_act gelu, but always had its approximation. Releases of the
+/// original differ in which of both settings they read.
 void GemmaActivation(TransformerConfig& config, const Settings& settings)
 {
-  if (!settings.Has({ "hidden_activation" }) && settings.Text({ "hidden_act" }, "gelu") != "gelu")
+  constexpr const char* approximation = "gelu_pytorch_tanh";
+  const auto name = [&](const char* key)
+  {
+    const std::string found = settings.Text({ key }, approximation);
+    return found == "gelu" && key == std::string_view("hidden_act") ? approximation : found;
+  };
+  const std::string act = name("hidden_act");
+  const std::string activation = name("hidden_activation");
+  settings.FailIf(settings.Has({ "hidden_activation" }) && act != activation,
+    "expected 'hidden_act' and 'hidden_activation' to be the same, found ", act.substr(0, 80),
+    " and ", activation.substr(0, 80), ".");
+  if (act != approximation)
   {
     config.activation = settings.Choice({ "hidden_act" }, "", ActivationNames);
   }

@@ -2,6 +2,7 @@
 
 #include "Base/NamedValues.h"
 #include "Base/TextEnds.h"
+#include "SettingRoles.h"
 
 #include <algorithm>
 
@@ -13,6 +14,17 @@ namespace
 using nlohmann::json;
 
 constexpr const char* ArchitectureKey = "general.architecture";
+
+/// The settings of tokenizers: those that are read, then those that change no token of a text.
+constexpr std::string_view TokenizerPrefix = "tokenizer.ggml.";
+constexpr std::string_view TokenizerKeys =
+  "add_bos_token add_eos_token add_space_prefix bos_token_id cls_token_id eos_token_id merges "
+  "model normalizer.lowercase normalizer.strip_accents pre precompiled_charsmap "
+  "remove_extra_whitespaces scores separator_token_id seperator_token_id token_type tokens "
+  "unknown_token_id "
+  "add_sep_token added_tokens eom_token_id eot_token_id fim_mid_token_id fim_pad_token_id "
+  "fim_pre_token_id fim_rep_token_id fim_sep_token_id fim_suf_token_id mask_token_id "
+  "middle_token_id pad_token_id padding_token_id prefix_token_id suffix_token_id token_type_count";
 
 /// The architectures of llama.cpp that are known, in alphabetical order.
 const std::vector<RowName>& Families()
@@ -111,6 +123,11 @@ json GgufSettings::FindUnread() const
     if (BeginsWith(key, prefix) && this->Read.count(key) == 0)
     {
       unread[key.substr(prefix.size())] = this->ToJson(key, value);
+    }
+    if (BeginsWith(key, TokenizerPrefix) &&
+        !HasWord(TokenizerKeys, std::string_view(key).substr(TokenizerPrefix.size())))
+    {
+      unread[key] = this->ToJson(key, value);
     }
   }
   return unread;

@@ -116,7 +116,8 @@ public:
     }
   }
 
-  /// The settings of the architecture that were not read; an array is described.
+  /// The settings of the architecture that were not read, and those of the tokenizer that are not
+  /// known; an array is described.
   nlohmann::json FindUnread() const;
 
   /// The dimension of a head: as it is stated, or what the model's dimension leaves. With latent

@@ -2,6 +2,7 @@
 
 #include "Base/Index.h"
 #include "ConfigParts.h"
+#include "Files/JsonText.h"
 
 #include <array>
 #include <cmath>
@@ -24,6 +25,8 @@ constexpr std::array<Named<ScalingKind>, 9> ScalingNames = { {
   { "su", ScalingKind::LongRope }, // its first name
   { "yarn", ScalingKind::Yarn },
 } };
+
+constexpr const char* PositionsKey = "original_max_position_embeddings";
 
 void ParseLlama3(RotaryScaling& scaling, const Settings& settings)
 {
@@ -152,6 +155,60 @@ void RoundUp(TransformerConfig& config)
   }
 }
 
+/// Throws ModelError if both names of the settings of rotations are there and do not say the same:
+/// which of them counts differs between releases of the original. What one lacks is `otherwise`.
+void RequireSameRotation(const Settings& settings, const nlohmann::json& otherwise)
+{
+  using nlohmann::json;
+  constexpr const char* older = "rope_scaling";
+  constexpr const char* newer = "rope_parameters";
+  // An empty older one is none in the original.
+  const bool areBoth = settings.IsNested({ older }) && !settings.Value({ older })->empty() &&
+                       settings.IsNested({ newer });
+  const auto whole = [&](const char* name)
+  {
+    json all = json::object();
+    for (const json* part : { settings.Value({ name }), &otherwise })
+    {
+      for (const auto& [key, value] : part->items())
+      {
+        if (!value.is_null()) // the first counts
+        {
+          all.emplace(key == "type" ? "rope_type" : key, value); // its first name
+        }
+      }
+    }
+    return all;
+  };
+  if (!areBoth)
+  {
+    return;
+  }
+  const json first = whole(older);
+  const json second = whole(newer);
+  json keys = first;
+  keys.update(second);
+  for (const auto& [key, value] : keys.items())
+  {
+    const json one = first.value(key, json());
+    const json other = second.value(key, json());
+    settings.FailIf(one != other, "expected the ", key, " of '", older, "' and '", newer,
+      "' to be the same, found ", Describe(one), " and ", Describe(other), ".");
+  }
+}
+
+/// Throws ModelError if the context length in training is there twice and not the same: which one
+/// counts differs between releases of the original.
+void RequireSamePositions(const Settings& settings, const std::optional<Settings>& nested)
+{
+  const nlohmann::json* inner = nested ? nested->Value({ PositionsKey }) : nullptr;
+  const nlohmann::json* all = settings.Value({ PositionsKey });
+  settings.FailIf(inner != nullptr && all != nullptr && *inner != *all, "expected '", PositionsKey,
+    "' to be the same in the settings of rotations and beside them, found ",
+    Describe(inner == nullptr ? nlohmann::json() : *inner), " and ",
+    Describe(all == nullptr ? nlohmann::json() : *all), ".");
+}
+
 }
 
 double YarnMagnitude(double factor, double weight)
@@ -178,11 +235,19 @@ void ParseRotation(
     settings.Number({ "partial_rotary_factor", "rotary_pct", "rope_pct" }, defaults.part);
   // Newer files have all in rope_parameters, perhaps by the kind of layer. Which of both names
   // counts differs between releases of the original.
-  RequireSame(settings, "rope_scaling", "rope_parameters");
+  const nlohmann::json* original = settings.Value({ PositionsKey });
+  RequireSameRotation(
+    settings, { { "rope_type", "default" }, { "rope_theta", config.rotaryBase },
+                { "partial_rotary_factor", part },
+                { PositionsKey, original == nullptr ? nlohmann::json() : *original } });
   const std::optional<Settings> all = settings.Nested({ "rope_parameters", "rope_scaling" });
   const std::optional<Settings> sliding = all ? all->Nested({ "sliding_attention" }) : std::nullopt;
   const std::optional<Settings> full = all ? all->Nested({ "full_attention" }) : std::nullopt;
   const std::optional<Settings> nested = full || sliding ? full : all;
+  for (const std::optional<Settings>& one : { nested, sliding })
+  {
+    RequireSamePositions(settings, one);
+  }
   if (nested)
   {
     config.rotaryBase = nested->Number({ "rope_theta" }, config.rotaryBase);
@@ -197,18 +262,18 @@ void ParseRotation(
   settings.FailIf(config.rotaryDimension < 2,
     "expected a rotary embedding of at least 2 components of a head, found ",
     config.rotaryDimension, " of ", whole, ".");
-  const double original = settings.Number({ "original_max_position_embeddings" },
-    defaults.originalPositions > 0 ? defaults.originalPositions
-                                   : static_cast<double>(config.positions));
+  const double positions = settings.Number(
+    { PositionsKey }, defaults.originalPositions > 0 ? defaults.originalPositions
+                                                     : static_cast<double>(config.positions));
   if (nested)
   {
-    config.rotaryScaling = ParseScaling(*nested, config, original, defaults.hasMagnitudes);
+    config.rotaryScaling = ParseScaling(*nested, config, positions, defaults.hasMagnitudes);
   }
   if (sliding)
   {
     config.windowRotaryBase = sliding->Number(
       { "rope_theta" }, config.windowRotaryBase > 0 ? config.windowRotaryBase : config.rotaryBase);
-    config.windowRotaryScaling = ParseScaling(*sliding, config, original, defaults.hasMagnitudes);
+    config.windowRotaryScaling = ParseScaling(*sliding, config, positions, defaults.hasMagnitudes);
   }
   RequireRotation(config.rotaryScaling, config.rotaryBase, settings);
   RequireRotation(config.windowRotaryScaling, config.windowRotaryBase, settings);

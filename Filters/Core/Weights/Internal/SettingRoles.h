@@ -2,6 +2,7 @@
 
 // Internal to Core: what becomes of settings that no parser reads.
 
+#include "Base/Words.h"
 #include "Files/JsonSettings.h"
 
 #include <string>
@@ -18,9 +19,6 @@ enum class SettingRole
   ChangesNothing, ///< of training, generation, file formats or heads; or the tensors show the same
   ChangesNumbers
 };
-
-/// Whether `key`, which is not empty, is one of these words with a space between them.
-bool HasWord(std::string_view words, std::string_view key);
 
 SettingRole RoleOf(std::string_view key);
 
