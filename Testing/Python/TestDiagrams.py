@@ -97,7 +97,8 @@ class Diagrams(AtlasTest):
         recording = simple.RecordingReader(FileName=str(atlastest.DATA / "recordings" / "language-2.safetensors"))
         model = simple.TransformerReader(FileName=str(atlastest.DATA / "models" / "language-2" / "checkpoint-3000" / "config.json"))
         parts = simple.LogitAttribution(Input=recording, Model=model, Sequence=2)
-        right = atlastest.fetch(parts, 1).GetBounds()[1] + 0.5
+        parts.UpdatePipeline()
+        right = parts.SMProxy.GetDataInformation(1).GetBounds()[1] + 0.5  # half a cell
         for size in ((300, 240), (260, 300), (240, 220)):
             view = self.show(parts)
             self.pixels(view, size)
