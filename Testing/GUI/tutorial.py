@@ -688,7 +688,7 @@ def protein(session):
     session.add("Geometry", "SpatialAttention")
     session.do(recorded, "set_string", "protein.safetensors")
     session.set(Head=True)  # their mean
-    session.set(Token=5)
+    session.do(f"{PROPERTIES}/Token/LineEdit0", "set_string", "5")
     session.apply()
     session.expect(views(*shown), value([29, 31, 33], lambda: sorted(set(
         array("SpatialAttention1", "sequence")[array("SpatialAttention1", "Attention") > 0.1].tolist()
