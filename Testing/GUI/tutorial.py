@@ -919,7 +919,7 @@ def protein(session):
     session.expect(views(*shown), value([0.10, 0.12, 0.17, 0.08], lambda: [
         round(float(share), 2) for share in array("ContactMap1", "Site Attention Share", 2)
     ]))
-    session.select("/0/1|0/1|0")  # the output Ribbon
+    session.select("/0/1/1|0")  # the output Ribbon
     recorded = f"{PROPERTIES}/Recording/1QComboBox0"
     session.add("Geometry", "BindTokens")
     session.do(recorded, "set_string", "protein.safetensors")
@@ -927,7 +927,7 @@ def protein(session):
     session.add("Geometry", "SpatialAttention")
     session.do(recorded, "set_string", "protein.safetensors")
     session.set(Head=True)  # their mean
-    session.set(Token=5)
+    session.do(f"{PROPERTIES}/Token/LineEdit0", "set_string", "5")
     session.apply()
     session.expect(views(*shown), value([29, 31, 33], lambda: sorted(set(
         array("SpatialAttention1", "sequence")[array("SpatialAttention1", "Attention") > 0.1].tolist()
