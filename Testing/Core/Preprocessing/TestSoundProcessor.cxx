@@ -174,7 +174,7 @@ TEST(SoundProcessor, BadSettingsAreNamed)
   EXPECT_THAT(message(R"({"dither": 0.1})"),
     HasSubstr("file: 'dither' is 0.1, a step of preprocessing that is not known"));
   EXPECT_THAT(message(R"({"feature_extractor_type": "Wav2Vec2FeatureExtractor"})"),
-    HasSubstr("file: unknown feature_extractor_type 'Wav2Vec2FeatureExtractor', expected Whisper"));
+    HasSubstr("file: expected the feature_extractor_type to be WhisperFeatureExtractor"));
   EXPECT_THAT(ParseSoundProcessor(R"({"of_mine": 3, "feature_extractor_type":
     "WhisperFeatureExtractor", "return_attention_mask": true})",
                 "file", Encoder(80, 1500))
