@@ -40,8 +40,12 @@ public:
 
   double* GetBounds() override
   {
-    return this->Box.IsValid() ? (this->Box.GetBounds(this->Bounds.data()), this->Bounds.data())
-                               : nullptr;
+    if (!this->Box.IsValid())
+    {
+      return nullptr;
+    }
+    this->Box.GetBounds(this->Bounds.data());
+    return this->Bounds.data();
   }
 
   /// While it renders: a box with this many pixels around the data.
@@ -69,7 +73,7 @@ public:
 
 private:
   vtkBoundingBox Box;
-  std::array<double, 6> Bounds;
+  std::array<double, 6> Bounds = {};
 };
 
 /// Enlarges what is in a renderer while it renders. What is enlarged is kept: properties that are
