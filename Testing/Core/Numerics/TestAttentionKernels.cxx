@@ -54,7 +54,7 @@ struct Head
   static constexpr std::int64_t Dimension = 5;
   std::vector<float> query = Numbers(Length * Dimension, 1);
   std::vector<float> key = Numbers(Length * Dimension, 2);
-  HeadScores scores{ query.data(), key.data(), Length, Dimension, 0.7F, 0.25F,
+  HeadScores scores{ query.data(), key.data(), Length, Dimension, 0.7F, 0.25F, 0,
     AttentionMask::Causal };
 
   double Content(std::int64_t i, std::int64_t j) const
