@@ -71,6 +71,9 @@ public:
   }
   void Reset() { this->Box.Reset(); }
 
+  /// Only while it renders; what exports a view does not meet it.
+  vtkTypeBool GetVisibility() override { return this->Box.IsValid(); }
+
 private:
   vtkBoundingBox Box;
   std::array<double, 6> Bounds = {};

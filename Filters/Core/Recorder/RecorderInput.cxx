@@ -246,8 +246,13 @@ void ReadSounds(
     }
     if (processor.MostSamples() > 0 && length > processor.MostSamples())
     {
+      const auto seconds = [&](std::int64_t samples)
+      {
+        const std::int64_t tenths = samples * 10 / processor.rate;
+        return Concat(tenths / 10, ".", tenths % 10);
+      };
       result.warnings.push_back(Concat(path, ": the model reads its first ",
-        processor.MostSamples() / processor.rate, " of ", length / processor.rate, " seconds."));
+        seconds(processor.MostSamples()), " of ", seconds(length), " seconds."));
     }
   }
   if (config.HasPatches()) // they have rows and columns
