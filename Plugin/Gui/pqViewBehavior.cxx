@@ -5,6 +5,7 @@
 
 #include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
+#include <pqCoreUtilities.h>
 #include <pqDataRepresentation.h>
 #include <pqObjectBuilder.h>
 #include <pqPipelineSource.h>
@@ -77,7 +78,11 @@ void pqViewBehavior::startup()
     SLOT(rename(pqPipelineSource*, const QStringList&)));
   this->connect(pqApplicationCore::instance()->getServerManagerModel(),
     SIGNAL(sourceRemoved(pqPipelineSource*)), SLOT(forget(pqPipelineSource*)));
-  QTimer::singleShot(0, this, ReplaceUntitledView); // once ParaView knows our properties
+  const QWidget* window = pqCoreUtilities::mainWidget();
+  if (window != nullptr && window->isVisible()) // else ParaView starts, and is not ready for that
+  {
+    QTimer::singleShot(0, this, ReplaceUntitledView); // once ParaView knows our properties
+  }
 }
 
 void pqViewBehavior::shutdown()

@@ -345,9 +345,9 @@ TEST(ImageProcessor, EachKeyIsDecided)
     "chunk_length", "crop_size", "crop_to_patches", "do_center_crop", "do_image_splitting",
     "do_normalize", "do_pad", "do_rescale", "do_resize", "feature_size", "hop_length", "image_mean",
     "image_processor_type", "image_std", "max_image_size", "max_num_patches", "max_patches",
-    "max_pixels", "merge_size", "min_patches", "min_pixels", "n_fft", "n_samples", "patch_size",
-    "resample", "rescale_factor", "sampling_rate", "size", "temporal_patch_size",
-    "video_processor_type", "feature_extractor_type",
+    "max_length", "max_pixels", "mean", "merge_size", "min_patches", "min_pixels", "n_fft",
+    "n_samples", "num_mel_bins", "patch_size", "resample", "rescale_factor", "sampling_rate",
+    "size", "std", "temporal_patch_size", "video_processor_type", "feature_extractor_type",
     // refused
     "crop_pct", "dither", "do_align_long_axis", "do_flip_channel_order", "do_thumbnail", "offset",
     "padding_value",

@@ -353,7 +353,7 @@ const std::vector<Variant> Variants = { { "olmo2", "olmo2" },
      "short_factor": [1.0, 1.1, 1.2, 1.3]}})" },
   { "phi3_parameters", "phi3", R"({"rope_scaling": null, "rope_parameters": {
      "rope_type": "longrope", "rope_theta": 5000.0, "partial_rotary_factor": 0.75,
-     "original_max_position_embeddings": 12, "long_factor": [1.0, 2.1, 3.2],
+     "original_max_position_embeddings": 10, "long_factor": [1.0, 2.1, 3.2],
      "short_factor": [1.0, 1.1, 1.2]}})" },
   { "phi3_default_training", "phi3", R"({"original_max_position_embeddings": null,
      "max_position_embeddings": 8192})" },
