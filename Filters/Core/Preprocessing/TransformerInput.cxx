@@ -521,6 +521,7 @@ std::vector<std::int64_t> SequenceLengths(
   if (config.sound != nullptr)
   {
     std::vector<std::int64_t> lengths;
+    lengths.reserve(input.samples.size());
     for (const std::int64_t samples : input.samples)
     {
       lengths.push_back(config.sound->Places(samples));

@@ -375,7 +375,7 @@ std::vector<std::string> OpenTransformer::FileWarnings() const
   {
     return warnings;
   }
-  const auto find = [&warnings](const auto& read)
+  const auto find = [](const auto& read)
   {
     try
     {
