@@ -236,7 +236,8 @@ std::vector<double> KaldiFilters(const SoundProcessor& processor)
 {
   constexpr double lowest = 20;
   const double first = ToKaldiMel(lowest);
-  const double last = ToKaldiMel(static_cast<double>(processor.rate) / 2);
+  const std::int64_t half = processor.rate / 2; // whole hertz, as in the original
+  const double last = ToKaldiMel(static_cast<double>(half));
   const double step = (last - first) / static_cast<double>(processor.bands + 1);
   const double width = static_cast<double>(processor.rate) / FilledFrame; // Hz
   std::vector<double> filters;
