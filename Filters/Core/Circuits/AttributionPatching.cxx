@@ -462,7 +462,7 @@ struct PatchedPair
       DoubleMatrix change = changes[*writer];
       const auto isOfSublayer = [&](const CircuitNode& other)
       { return other.kind == first.kind && other.layer == first.layer; };
-      while (++writer != all.end() && isOfSublayer(this->Nodes[*writer]))
+      for (++writer; writer != all.end() && isOfSublayer(this->Nodes[*writer]); ++writer)
       {
         change += changes[*writer];
       }

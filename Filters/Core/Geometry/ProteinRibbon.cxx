@@ -173,6 +173,7 @@ void RequirePartners(
   };
   visit([&](const StrandResidue& residue) { partners.Add(residue); });
   std::vector<std::vector<Kind>> kept;
+  kept.reserve(kinds.size());
   for (const std::vector<Kind>& piece : kinds)
   {
     kept.emplace_back(piece.size(), Kind::Coil);
@@ -400,7 +401,7 @@ private:
     for (const int end : { -1, 1 })
     {
       const std::int64_t first = this->AddRing(end < 0 ? sections.front() : sections.back(), end);
-      for (int side = 1; side + 1 < Sides; ++side)
+      for (std::int64_t side = 1; side + 1 < Sides; ++side)
       {
         const std::int64_t a = first + side + (end < 0 ? 1 : 0);
         triangles.push_back({ first, a, 2 * first + 2 * side + 1 - a });
